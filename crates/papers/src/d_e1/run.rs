@@ -1,0 +1,143 @@
+//! The run: three namespaces, three numberings, and the control.
+
+use super::{
+    contents::List,
+    debian::{Archive, Layout},
+    desktop::{self, Model},
+    halving::{Placement, place},
+    length::Lengths,
+    namespace::{Namespace, Order},
+};
+use crate::{Failure, Trial};
+
+const AMD64_ABSENT: &str = "Debian's list Contents-amd64 is not on this machine: \
+    `apt-get install apt-file && apt-file update` brings it";
+const SOURCE_ABSENT: &str = "Debian's list Contents-source is not on this machine: with a deb-src \
+    line, `apt-get update -o Acquire::IndexTargets::deb-src::Contents-dsc::DefaultEnabled=true` \
+    brings it";
+
+/// Measures every namespace that this machine has.
+pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
+    generated(trial)?;
+    let [amd64, source] = ["Contents-amd64", "Contents-source"].map(List::find);
+    match amd64 {
+        None => trial.absent("debian-amd64", AMD64_ABSENT),
+        Some(list) => {
+            trial.say("reading Contents-amd64");
+            let archive = Archive::new(list, Layout::Merged, &mut trial.rng())?;
+            let files = trial.scaled_part(archive.file_count());
+            packaged(trial, "debian-amd64", &archive, files)?;
+        }
+    }
+    match source {
+        None => trial.absent("debian-source", SOURCE_ABSENT),
+        Some(list) => {
+            trial.say("reading Contents-source");
+            let archive = Archive::new(list, Layout::Apart, &mut trial.rng())?;
+            let files = trial.size("source_files");
+            packaged(trial, "debian-source", &archive, files)?;
+        }
+    }
+    Ok(())
+}
+
+fn generated(trial: &mut Trial) -> Result<(), Failure> {
+    trial.say("generating the desktop namespace");
+    let model = Model {
+        dirs: trial.size("directories") as usize,
+        offset: trial.constant("files_offset"),
+        files_max: trial.constant("files_max") as usize,
+    };
+    let mut whole = model.generate(&mut trial.rng());
+    let young = Model { dirs: model.dirs.div_ceil(10), ..model }.generate(&mut trial.rng());
+    measure(trial, "desktop", &whole, &young)?;
+    desktop::shuffle(&mut whole, &mut trial.rng());
+    lengths(trial, "desktop/shuffled", &whole, Order::Name)?;
+    Ok(())
+}
+
+fn packaged(
+    trial: &mut Trial,
+    name: &str,
+    archive: &Archive<List>,
+    files: u64,
+) -> Result<(), Failure> {
+    let whole = archive.part(files)?;
+    let tenth = archive.part(files.div_ceil(10))?;
+    measure(trial, name, &whole, &tenth)
+}
+
+/// All measurements of one namespace; `tenth` is the same with a tenth of the files or so.
+fn measure(
+    trial: &mut Trial,
+    name: &str,
+    whole: &Namespace,
+    tenth: &Namespace,
+) -> Result<(), Failure> {
+    trial.number(format!("{name}/files"), whole.file_count() as f64);
+    trial.number(format!("{name}/directories"), whole.dir_count() as f64);
+    let tenfolds = (whole.file_count() as f64 / tenth.file_count() as f64).log10();
+    let mut is_as_formula = true;
+    let mut growth_max = f64::NEG_INFINITY;
+    for (order, order_name) in Order::ALL {
+        trial.say(&format!("{name}: identifiers, {order_name}"));
+        let ours = lengths(trial, &format!("{name}/{order_name}"), whole, order)?;
+        is_as_formula &= ours == Lengths::by_formula(whole, order);
+        let growth = (ours.mean() - Lengths::measure(tenth, order)?.mean()) / tenfolds;
+        growth_max = growth_max.max(growth);
+    }
+    trial.truth(format!("{name}/as-formula"), is_as_formula);
+    trial.number(format!("{name}/growth-per-tenfold"), growth_max);
+    control(trial, name, whole);
+    Ok(())
+}
+
+fn lengths(
+    trial: &mut Trial,
+    name: &str,
+    namespace: &Namespace,
+    order: Order,
+) -> Result<Lengths, Failure> {
+    let lengths = Lengths::measure(namespace, order)?;
+    trial.number(format!("{name}/mean"), lengths.mean());
+    trial.number(format!("{name}/p99"), lengths.percentile(99) as f64);
+    trial.number(format!("{name}/max"), lengths.max() as f64);
+    // D13: what the immediate form holds.
+    trial.number(format!("{name}/within-48"), lengths.share_within(48));
+    Ok(lengths)
+}
+
+fn control(trial: &mut Trial, name: &str, namespace: &Namespace) {
+    let placements = [32, 48, 107].map(|bits| {
+        trial.say(&format!("{name}: control, {bits} bits"));
+        let placement = place(namespace, Order::Name, bits);
+        let parts = ["inside", "spilled", "unplaced"];
+        for (part, share) in parts.into_iter().zip(placement.shares()) {
+            trial.number(format!("{name}/fixed-{bits}/{part}"), share);
+        }
+        placement
+    });
+    let spilled = placements.map(Placement::spilled_of_placed);
+    trial.truth(format!("{name}/fixed/spill-falls"), spilled.is_sorted_by(|a, b| a > b));
+    trial.truth(format!("{name}/fixed/32-fails"), placements[0].unplaced > 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Value, find};
+
+    fn measure(scale: f64) -> Vec<(String, Value)> {
+        let plan = find("D-E1").unwrap().plan();
+        let mut quiet = |_: &str| ();
+        let mut trial = Trial::new(&plan, scale, &mut quiet);
+        generated(&mut trial).unwrap();
+        trial.finish().measurements
+    }
+
+    #[test]
+    fn a_plan_gives_the_same_measurements_each_time() {
+        assert_eq!(measure(0.01), measure(0.01));
+        assert_ne!(measure(0.01), measure(0.02));
+    }
+}

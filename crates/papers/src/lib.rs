@@ -1,0 +1,25 @@
+//! Experiments that reproduce published tables.
+//!
+//! An experiment is a plan and a function. The plan (`papers/<ID>.toml`) says what the paper
+//! reports, with which sizes we run, and what must come out. The function runs the production code
+//! and answers with measurements. The harness joins the two: paper, ours, verdict.
+//!
+//! Reading order: [`Plan`], [`Trial`], the judgement in `verdict`, [`Report`], then the experiments.
+//! To add one: a plan, a module, a `mod` line below and a line in `registry`.
+
+mod plan;
+mod trial;
+
+mod verdict;
+
+mod report;
+
+mod registry;
+
+mod d_e1;
+
+pub use plan::{Expect, Plan, Row};
+pub use registry::{EXPERIMENTS, Experiment, find};
+pub use report::{Line, Report};
+pub use trial::{Failure, Trial, Value};
+pub use verdict::Verdict;

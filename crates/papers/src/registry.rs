@@ -1,0 +1,54 @@
+//! The list of experiments, and how one is run.
+
+use crate::{Failure, Plan, Report, Trial, d_e1};
+
+/// Every experiment, in the order of the papers.
+pub static EXPERIMENTS: &[Experiment] =
+    &[Experiment { plan: include_str!("../../../papers/D-E1.toml"), run: d_e1::run }];
+
+/// A plan, and the function that makes its measurements.
+pub struct Experiment {
+    plan: &'static str,
+    run: fn(&mut Trial) -> Result<(), Failure>,
+}
+
+impl Experiment {
+    /// What is expected.
+    pub fn plan(&self) -> Plan {
+        Plan::parse(self.plan).expect("a test parses every plan")
+    }
+
+    /// Runs at this scale of the plan's sizes, which must be positive. `progress` is told what
+    /// goes on, for people who wait.
+    pub fn run(&self, scale: f64, progress: &mut dyn FnMut(&str)) -> Result<Report, Failure> {
+        let plan = self.plan();
+        let mut trial = Trial::new(&plan, scale, progress);
+        (self.run)(&mut trial)?;
+        let findings = trial.finish();
+        Ok(Report::new(&plan, scale, &findings))
+    }
+}
+
+/// The experiment of this id.
+pub fn find(id: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|experiment| experiment.plan().id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_can_be_read_and_found_by_its_id() {
+        for experiment in EXPERIMENTS {
+            let plan = Plan::parse(experiment.plan).unwrap();
+            let found = find(&plan.id).unwrap();
+            assert!(std::ptr::eq(found, experiment), "{} is used twice", plan.id);
+        }
+    }
+
+    #[test]
+    fn an_unknown_id_finds_nothing() {
+        assert!(find("D-E0").is_none());
+    }
+}

@@ -1,0 +1,130 @@
+//! Runs that take minutes or more, by name.
+
+use std::path::Path;
+
+use crate::run;
+
+/// A run that is too long for every check.
+struct Run {
+    name: &'static str,
+    shows: &'static str,
+    needs: &'static [Need],
+    words: &'static [&'static str],
+}
+
+/// Something that a run needs and that is not part of the toolchain of every day.
+struct Need {
+    what: &'static str,
+    probe: &'static [&'static str],
+    /// The command that brings it.
+    source: &'static str,
+}
+
+const NIGHTLY: Need = Need {
+    what: "a nightly toolchain",
+    probe: &["rustup", "run", "nightly", "rustc", "--version"],
+    source: "rustup toolchain install nightly",
+};
+
+const CARGO_FUZZ: Need = Need {
+    what: "cargo-fuzz",
+    probe: &["cargo", "fuzz", "--version"],
+    source: "cargo install cargo-fuzz",
+};
+
+static RUNS: &[Run] = &[
+    Run {
+        name: "fuzz-file-id",
+        shows: "no bytes break the reading of a file id, in five minutes of trying",
+        needs: &[NIGHTLY, CARGO_FUZZ],
+        words: &["cargo", "+nightly", "fuzz", "run", "file_id", "--", "-max_total_time=300"],
+    },
+    Run {
+        name: "fuzz-codec",
+        shows: "no bytes break the canonical codec, in five minutes of trying",
+        needs: &[NIGHTLY, CARGO_FUZZ],
+        words: &["cargo", "+nightly", "fuzz", "run", "codec", "--", "-max_total_time=300"],
+    },
+    Run {
+        name: "bench",
+        shows: "what the vocabulary costs",
+        needs: &[],
+        words: &["cargo", "bench", "-p", "base"],
+    },
+    Run {
+        name: "papers",
+        shows: "our numbers beside the published ones",
+        needs: &[],
+        words: &["cargo", "run", "--release", "-p", "cli", "--", "papers", "run", "D-E1"],
+    },
+];
+
+/// What `cargo xtask long --help` says.
+pub fn help() -> String {
+    "\
+Lists the long runs, each with what it shows and its command, or runs one.
+
+Usage: cargo xtask long [NAME]
+"
+    .to_owned()
+}
+
+/// Lists the runs, or runs the named one.
+pub fn long(root: &Path, args: &[&str]) -> Result<(), String> {
+    match args {
+        [] => {
+            print!("{}", list());
+            Ok(())
+        }
+        [name] => start(root, find(name)?),
+        [_, extra, ..] => Err(format!("one name at a time, but got `{extra}` too")),
+    }
+}
+
+fn list() -> String {
+    RUNS.iter()
+        .map(|run| format!("{:14}{}\n{:14}$ {}\n", run.name, run.shows, "", run.words.join(" ")))
+        .collect()
+}
+
+fn find(name: &str) -> Result<&'static Run, String> {
+    RUNS.iter()
+        .find(|run| run.name == name)
+        .ok_or_else(|| format!("no long run `{name}`; `cargo xtask long` lists them"))
+}
+
+fn start(root: &Path, run: &Run) -> Result<(), String> {
+    let Run { name, words, .. } = run;
+    if let Some(need) =
+        run.needs.iter().find(|need| !run::succeeds(&mut run::line(root, need.probe)))
+    {
+        let Need { what, source, .. } = need;
+        return Err(format!("{name} needs {what}, which is missing; get it with `{source}`"));
+    }
+    eprintln!("== {name}: {}", words.join(" "));
+    run::expect_success(&mut run::line(root, words), "what it printed above says why")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for run in RUNS {
+            assert!(std::ptr::eq(find(run.name).unwrap(), run), "{} is there twice", run.name);
+        }
+        assert!(find("marathon").err().unwrap().contains("`marathon`"));
+    }
+
+    #[test]
+    fn a_missing_need_is_named_with_its_source() {
+        let need = Need { what: "a pony", probe: &["false"], source: "apt-get install pony" };
+        let needs: &'static [Need] = Box::leak(Box::new([need]));
+        let run = Run { name: "ride", shows: "", needs, words: &["true"] };
+        assert_eq!(
+            start(Path::new("/"), &run).unwrap_err(),
+            "ride needs a pony, which is missing; get it with `apt-get install pony`"
+        );
+    }
+}
