@@ -27,7 +27,7 @@ mod tests {
         let digest = Digest::of(Domain::new("fuzz sample v1"), b"bytes");
         let key = SecretKey::from_seed([1; 32]);
         let ids = ["root", "1.3.5", "9.9.9.9.9.9.9.9.9.9"].map(|id| id.parse().unwrap());
-        let signed = (key.public(), vec![key.sign(&digest)]);
+        let signed = (key.public(), vec![key.sign(Domain::new("fuzz sample v1"), b"bytes")]);
         let value: Shape = (
             (Instant::from_secs(1), Some(digest), ids.to_vec()),
             ids.map(|id| (id, signed.clone())).into(),

@@ -1,7 +1,7 @@
 //! What hostile bytes may never do, for a fuzzer and for the test suite.
 //!
 //! Each target takes any bytes and panics if a promise is broken. `cargo fuzz run NAME` drives it with
-//! coverage; the tests here drive it with the corpus and with seeded noise, so that a target never rots.
+//! coverage; the tests here drive it with seeded noise, so that a target never rots.
 
 mod codec;
 mod file_id;

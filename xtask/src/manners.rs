@@ -1,9 +1,9 @@
-//! What every crate owes its reader: the workspace's lints, and one sentence that it keeps.
+//! What every crate owes its reader: a folder of its name, the workspace's lints, and one sentence.
 //!
 //! The sentence stands in three places: the manifest's `description`, the first line of `lib.rs` or
 //! `main.rs`, and the code map. A crate that can't keep its sentence is split or renamed.
 
-use crate::workspace::Crate;
+use crate::{layers, workspace::Crate};
 
 /// The page with the code map.
 pub const ARCHITECTURE: &str = "ARCHITECTURE.md";
@@ -16,6 +16,10 @@ pub fn check(crates: &[Crate], architecture: &str) -> Vec<String> {
 fn check_crate(krate: &Crate, architecture: &str) -> Vec<String> {
     let name = &krate.name;
     let mut findings = Vec::new();
+    if krate.folder != *name {
+        findings
+            .push(format!("{name}: lies in a folder called {}; give it its name", krate.folder));
+    }
     if !has_workspace_lints(&krate.manifest) {
         findings.push(format!("{name}: lacks `[lints] workspace = true` in its manifest"));
     }
@@ -24,8 +28,10 @@ fn check_crate(krate: &Crate, architecture: &str) -> Vec<String> {
         findings.push(format!("{name}: lacks a `description` in its manifest"));
         return findings;
     };
-    if !architecture.contains(description) {
-        findings.push(format!("{name}: `{description}` is not in {ARCHITECTURE}'s code map"));
+    let layer = layers::layer(name).map_or("–".to_owned(), |layer| layer.to_string());
+    let row = format!("| {layer} | `{name}` | {description} |");
+    if !architecture.lines().any(|line| line == row) {
+        findings.push(format!("{name}: {ARCHITECTURE}'s code map lacks the line `{row}`"));
     }
     if let Some(sentence) = krate.root.as_deref().map(first_sentence)
         && sentence != description
@@ -57,11 +63,12 @@ fn first_sentence(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const MAP: &str = "| `lease` | Both halves of the lease contract |";
+    const MAP: &str = "| 2 | `lease` | Both halves of the lease contract |";
 
     fn polite() -> Crate {
         Crate {
             name: "lease".to_owned(),
+            folder: "lease".to_owned(),
             description: Some("Both halves of the lease contract".to_owned()),
             manifest: "[lints]\nworkspace = true\n".to_owned(),
             root: Some("//! Both halves of\n//! the lease contract.\n//!\n//! More.\n".to_owned()),
@@ -96,7 +103,15 @@ mod tests {
 
     #[test]
     fn a_crate_that_the_code_map_lacks_is_reported() {
-        assert!(findings(polite(), "").contains("is not in ARCHITECTURE.md"));
+        for map in ["", "| 3 | `lease` | Both halves of the lease contract |"] {
+            assert!(findings(polite(), map).contains("code map lacks the line"), "{map}");
+        }
+    }
+
+    #[test]
+    fn a_crate_in_a_strange_folder_is_reported() {
+        let krate = Crate { folder: "leases".to_owned(), ..polite() };
+        assert!(findings(krate, MAP).contains("a folder called leases"));
     }
 
     #[test]

@@ -45,6 +45,8 @@ const RULES: &[Rule] = &[
     Rule { name: "sleeping-test", applies: rules::is_rust, check: rules::sleeping_test },
     Rule { name: "async", applies: rules::is_pure, check: rules::asynchronous },
     Rule { name: "fence", applies: rules::is_pure, check: rules::fence },
+    Rule { name: "one-fence", applies: rules::is_any, check: rules::one_fence },
+    Rule { name: "unseen", applies: rules::is_pure, check: rules::unseen },
     Rule { name: "unsafe", applies: rules::is_rust, check: rules::unsafe_reason },
     Rule { name: "logic", applies: rules::is_index, check: rules::logic },
     Rule { name: "machine-path", applies: rules::is_any, check: rules::machine_path },

@@ -15,6 +15,8 @@ pub struct Crate {
     pub description: Option<String>,
     /// What it depends on.
     pub dependencies: Vec<Dependency>,
+    /// The name of the folder that its manifest lies in.
+    pub folder: String,
     /// The text of its manifest.
     pub manifest: String,
     /// The text of its `lib.rs` or `main.rs`, where there is one.
@@ -54,6 +56,7 @@ fn read_crate(package: &Value) -> Result<Crate, String> {
         name: text(package, "name").to_owned(),
         description: package["description"].as_str().map(str::to_owned),
         dependencies: list(package, "dependencies").iter().map(read_dependency).collect(),
+        folder: folder(manifest).to_owned(),
         manifest: read_text(Path::new(manifest))?,
         root: root.map(|path| read_text(Path::new(path))).transpose()?,
     })
@@ -65,6 +68,10 @@ fn read_dependency(dependency: &Value) -> Dependency {
         is_dev: text(dependency, "kind") == "dev",
         is_ours: dependency["path"].is_string(),
     }
+}
+
+fn folder(manifest: &str) -> &str {
+    manifest.trim_end_matches("/Cargo.toml").rsplit('/').next().unwrap_or_default()
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {

@@ -2,6 +2,8 @@
 //!
 //! The format is borsh, the one format we tried that refuses second encodings by itself. Still, hash
 //! and sign bytes as they were received, never a value encoded anew.
+//!
+//! No message type may be recursive: decoding one could use up the stack.
 
 use std::{borrow::Cow, fmt, io};
 
@@ -44,13 +46,18 @@ impl From<io::Error> for Malformed {
 }
 
 /// The bytes of a value.
+///
+/// # Panics
+///
+/// If the value has no canonical bytes: a float that is not a number, a list of things without size.
 pub fn encode<T: BorshSerialize>(value: &T) -> Vec<u8> {
-    borsh::to_vec(value).expect("writing to memory does not fail")
+    borsh::to_vec(value).expect("a message has canonical bytes")
 }
 
 /// The value of these bytes, all of them, if there are at most `bytes_max`.
 ///
-/// What decoding allocates is at most a small multiple of the bytes given, whatever they claim.
+/// What decoding allocates is bounded by the bytes given, not by what they claim: a list grows as its
+/// elements arrive, and for a string of bytes at most 1 MiB is set aside before they do.
 pub fn decode<T: BorshDeserialize>(bytes: &[u8], bytes_max: usize) -> Result<T, Malformed> {
     if bytes.len() > bytes_max {
         let what = format!("{} bytes where at most {bytes_max} may stand", bytes.len());
@@ -105,6 +112,15 @@ mod tests {
         assert!(decode::<BTreeMap<u8, u8>>(&twice, 100).is_err());
         assert!(decode::<Option<u8>>(&[2, 0], 100).is_err());
         assert!(decode::<bool>(&[2], 100).is_err());
+    }
+
+    #[test]
+    fn a_claim_of_four_billion_elements_is_refused_when_they_do_not_come() {
+        let claim = [0xff; 4];
+        assert!(decode::<Vec<u8>>(&claim, 100).is_err());
+        assert!(decode::<String>(&claim, 100).is_err());
+        assert!(decode::<Vec<FileId>>(&claim, 100).is_err());
+        assert!(decode::<BTreeMap<u64, u64>>(&claim, 100).is_err());
     }
 
     #[test]

@@ -48,13 +48,16 @@ impl FileId {
         }
     }
 
-    /// Takes an identifier's key off the front of the bytes, which may go on.
+    /// Takes an identifier's key off the front of the bytes, which may go on; nothing if there is none.
     pub fn read_key(bytes: &mut &[u8]) -> Result<FileId, Malformed> {
-        parse(|| {
-            let (&first, rest) = bytes.split_first().ok_or(CUT)?;
-            *bytes = rest;
+        let mut rest = *bytes;
+        let id = parse::<Malformed>(|| {
+            let (&first, behind) = rest.split_first().ok_or(CUT)?;
+            rest = behind;
             Ok(first)
-        })
+        })?;
+        *bytes = rest;
+        Ok(id)
     }
 }
 
@@ -73,8 +76,8 @@ struct Source<F> {
     count: u32,
 }
 
-impl<F: FnMut() -> Result<u8, Malformed>> Source<F> {
-    fn fill(&mut self) -> Result<(), Malformed> {
+impl<E: From<Malformed>, F: FnMut() -> Result<u8, E>> Source<F> {
+    fn fill(&mut self) -> Result<(), E> {
         if self.count == 0 {
             self.byte = (self.next)()?;
             self.count = 8;
@@ -88,14 +91,14 @@ impl<F: FnMut() -> Result<u8, Malformed>> Source<F> {
     }
 
     /// Counts ones up to the next zero and takes them all.
-    fn unary(&mut self, ones_max: u32) -> Result<u32, Malformed> {
+    fn unary(&mut self, ones_max: u32) -> Result<u32, E> {
         let mut ones = 0;
         loop {
             self.fill()?;
             let here = self.byte.leading_ones().min(self.count);
             ones += here;
             if ones > ones_max {
-                return Err(Malformed::new("an integer of an identifier is over 2^64 - 1"));
+                return Err(Malformed::new("an integer of an identifier is over 2^64 - 1").into());
             }
             let found_zero = here < self.count;
             self.drop_bits(here + u32::from(found_zero));
@@ -105,7 +108,7 @@ impl<F: FnMut() -> Result<u8, Malformed>> Source<F> {
         }
     }
 
-    fn take(&mut self, mut count: u32) -> Result<u64, Malformed> {
+    fn take(&mut self, mut count: u32) -> Result<u64, E> {
         let mut value = 0;
         while count > 0 {
             self.fill()?;
@@ -118,18 +121,18 @@ impl<F: FnMut() -> Result<u8, Malformed>> Source<F> {
     }
 }
 
-fn parse(next: impl FnMut() -> Result<u8, Malformed>) -> Result<FileId, Malformed> {
+fn parse<E: From<Malformed>>(next: impl FnMut() -> Result<u8, E>) -> Result<FileId, E> {
     let mut source = Source { next, byte: 0, count: 0 };
     let mut builder = Builder::new();
     while let Some(ones) = source.unary(u64::BITS)?.checked_sub(1) {
         let (code, count) = gamma::code(gamma::integer(ones, source.take(ones)?));
         if !builder.push(code, count) {
-            return Err(Malformed::new("an identifier is longer than the longest one"));
+            return Err(Malformed::new("an identifier is longer than the longest one").into());
         }
     }
     match source.byte {
         0 => Ok(FileId::from_builder(&builder)),
-        _ => Err(Malformed::new("an identifier is not padded with zeros")),
+        _ => Err(Malformed::new("an identifier is not padded with zeros").into()),
     }
 }
 
@@ -141,11 +144,10 @@ impl BorshSerialize for FileId {
 
 impl BorshDeserialize for FileId {
     fn deserialize_reader<R: Read>(reader: &mut R) -> io::Result<FileId> {
-        let id = parse(|| {
+        parse(|| {
             let mut byte = [0];
-            reader.read_exact(&mut byte).map_err(|_| CUT)?;
+            reader.read_exact(&mut byte)?;
             Ok(byte[0])
-        })?;
-        Ok(id)
+        })
     }
 }

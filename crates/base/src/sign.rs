@@ -1,15 +1,17 @@
-//! Signatures over digests, so that nothing is ever signed without its purpose.
+//! Signatures, always for a stated purpose.
 //!
-//! Keys are made from 32 bytes that somebody hands in: pure code has no entropy.
+//! What is signed is the digest of the bytes for that purpose, so a signature for one thing can never
+//! pass for another. Keys are made from 32 bytes that somebody hands in: pure code has no entropy.
 
 use std::fmt;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 
-use crate::Digest;
+use crate::{Digest, Domain};
 
-/// An Ed25519 key that signs. It is wiped when dropped and never printed.
+/// An Ed25519 key that signs. It is wiped when dropped and never printed; the seed that it was made
+/// from is its maker's to wipe.
 #[derive(Clone)]
 pub struct SecretKey(SigningKey);
 
@@ -24,9 +26,9 @@ impl SecretKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }
 
-    /// Signs a digest, and with it the purpose that it was made for.
-    pub fn sign(&self, digest: &Digest) -> Signature {
-        Signature(self.0.sign(digest.as_bytes()).to_bytes())
+    /// Signs these bytes for this purpose.
+    pub fn sign(&self, domain: Domain, bytes: &[u8]) -> Signature {
+        Signature(self.0.sign(Digest::of(domain, bytes).as_bytes()).to_bytes())
     }
 }
 
@@ -51,14 +53,20 @@ impl PublicKey {
         &self.0
     }
 
-    /// Checks that the owner of this key signed this digest.
+    /// Checks that the owner of this key signed these bytes, as they were received, for this purpose.
     ///
-    /// The check is the strict one: no second signature of the same digest can be made from a first
+    /// The check is the strict one: no second signature of the same bytes can be made from a first
     /// one, and keys of small order are refused.
-    pub fn verify(&self, digest: &Digest, signature: &Signature) -> Result<(), BadSignature> {
+    pub fn verify(
+        &self,
+        domain: Domain,
+        bytes: &[u8],
+        signature: &Signature,
+    ) -> Result<(), BadSignature> {
         let key = VerifyingKey::from_bytes(&self.0).map_err(|_| BadSignature)?;
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
-        key.verify_strict(digest.as_bytes(), &signature).map_err(|_| BadSignature)
+        key.verify_strict(Digest::of(domain, bytes).as_bytes(), &signature)
+            .map_err(|_| BadSignature)
     }
 }
 
@@ -94,7 +102,6 @@ impl std::error::Error for BadSignature {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Domain;
 
     const LETTER: Domain = Domain::new("test letter v1");
     const CHEQUE: Domain = Domain::new("test cheque v1");
@@ -102,37 +109,36 @@ mod tests {
     #[test]
     fn a_signature_binds_the_key_the_bytes_and_the_purpose() {
         let (alice, bob) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
-        let digest = Digest::of(LETTER, b"yours");
-        let signature = alice.sign(&digest);
-        assert_eq!(alice.public().verify(&digest, &signature), Ok(()));
-        assert!(bob.public().verify(&digest, &signature).is_err());
-        assert!(alice.public().verify(&Digest::of(LETTER, b"mine"), &signature).is_err());
-        assert!(alice.public().verify(&Digest::of(CHEQUE, b"yours"), &signature).is_err());
+        let signature = alice.sign(LETTER, b"yours");
+        assert_eq!(alice.public().verify(LETTER, b"yours", &signature), Ok(()));
+        assert!(bob.public().verify(LETTER, b"yours", &signature).is_err());
+        assert!(alice.public().verify(LETTER, b"mine", &signature).is_err());
+        assert!(alice.public().verify(CHEQUE, b"yours", &signature).is_err());
     }
 
     #[test]
     fn every_flipped_bit_spoils_a_signature() {
         let key = SecretKey::from_seed([3; 32]);
-        let digest = Digest::of(LETTER, b"yours");
         for bit in 0..512 {
-            let mut signature = key.sign(&digest);
+            let mut signature = key.sign(LETTER, b"yours");
             signature.0[bit / 8] ^= 1 << (bit % 8);
-            assert!(key.public().verify(&digest, &signature).is_err(), "bit {bit}");
+            assert!(key.public().verify(LETTER, b"yours", &signature).is_err(), "bit {bit}");
         }
     }
 
     #[test]
     fn bytes_that_are_no_key_verify_nothing() {
-        let digest = Digest::of(LETTER, b"yours");
-        let signature = SecretKey::from_seed([4; 32]).sign(&digest);
+        let signature = SecretKey::from_seed([4; 32]).sign(LETTER, b"yours");
         for byte in [0, 1, 2, 0xff] {
-            assert!(PublicKey::from_bytes([byte; 32]).verify(&digest, &signature).is_err());
+            let key = PublicKey::from_bytes([byte; 32]);
+            assert!(key.verify(LETTER, b"yours", &signature).is_err());
         }
     }
 
     #[test]
     fn secrets_are_not_printed() {
         let key = SecretKey::from_seed([0xab; 32]);
-        assert!(!format!("{key:?}").contains("abab"));
+        let text = format!("{key:?}");
+        assert!(!text.contains("abab") && !text.contains("171"), "{text}");
     }
 }

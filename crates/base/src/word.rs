@@ -25,9 +25,11 @@ pub(crate) const SHORT_MAX: usize = 48;
 type Long = ThinArc<usize, u64>;
 
 const _: () = assert!(size_of::<Long>() == 8, "identifiers need 64-bit pointers");
+const _: () = assert!(size_of::<Word>() == 8, "one word is the point of it");
 const _: () = assert!(align_of::<usize>() >= 2, "the lowest bit of a pointer must be free");
 
 /// A bit string. Always in the short form if it can be.
+#[repr(C)]
 pub(crate) union Word {
     short: u64,
     long: ManuallyDrop<Long>,

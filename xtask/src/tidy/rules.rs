@@ -72,7 +72,8 @@ fn is_test(path: &str) -> bool {
 
 /// Every file says first what it is.
 pub fn opening(file: &File) -> Vec<Finding> {
-    if file.text.starts_with("//!") {
+    let first = file.text.lines().next().and_then(|line| line.strip_prefix("//!"));
+    if first.is_some_and(|sentence| !sentence.trim().is_empty()) {
         return Vec::new();
     }
     vec![(1, "open the file with `//!` and one sentence on what it is".to_owned())]
@@ -132,9 +133,15 @@ pub fn unfinished(file: &File) -> Vec<Finding> {
 
 /// Every test runs.
 pub fn ignored_test(file: &File) -> Vec<Finding> {
-    find(file.code, "run the test, delete it, or make it a long run in xtask/src/long.rs", |line| {
-        line.contains("#[") && contains_word(line, "ignore")
-    })
+    let attributes = file.code.match_indices("#[").map(|(at, _)| {
+        let end = file.code[at..].find(']').map_or(file.code.len(), |len| at + len);
+        (at, &file.code[at..end])
+    });
+    let message = "run the test, delete it, or make it a long run in xtask/src/long.rs";
+    attributes
+        .filter(|(_, attribute)| contains_word(attribute, "ignore"))
+        .map(|(at, _)| (file.code[..at].matches('\n').count() + 1, message.to_owned()))
+        .collect()
 }
 
 /// No test waits by the clock.
@@ -143,7 +150,7 @@ pub fn sleeping_test(file: &File) -> Vec<Finding> {
     let Some(start) = start else { return Vec::new() };
     let line_start = file.code[..start].matches('\n').count();
     let message = "a test that sleeps is slow or flaky; wait for what should happen";
-    find(&file.code[start..], message, |line| contains_word(line, "thread::sleep"))
+    find(&file.code[start..], message, |line| contains_word(line, "sleep"))
         .into_iter()
         .map(|(line, message)| (line_start + line, message))
         .collect()
@@ -160,6 +167,23 @@ pub fn asynchronous(file: &File) -> Vec<Finding> {
 pub fn fence(file: &File) -> Vec<Finding> {
     find(file.code, "a pure crate can't open the determinism fence; see clippy.toml", |line| {
         FENCE.iter().any(|lint| contains_word(line, lint))
+    })
+}
+
+/// There is one fence: clippy takes the nearest of these files and forgets the others.
+pub fn one_fence(file: &File) -> Vec<Finding> {
+    let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
+    let is_fence = ["clippy.toml", ".clippy.toml"].contains(&name);
+    if !is_fence || (folder.is_empty() && name == "clippy.toml") {
+        return Vec::new();
+    }
+    vec![(1, "it would hide the fence in the root's clippy.toml; say it there".to_owned())]
+}
+
+/// Pure crates have no code that the lints of a debug build don't see.
+pub fn unseen(file: &File) -> Vec<Finding> {
+    find(file.code, "no lint sees this code; a pure crate is the same in every build", |line| {
+        contains_word(line, "debug_assertions") || line.contains("cfg(feature")
     })
 }
 

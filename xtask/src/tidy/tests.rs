@@ -31,6 +31,7 @@ fn a_finding_reads_like_a_compiler_message() {
 fn opening() {
     assert_eq!(lines("opening", PURE, "use std::fmt;\n"), [1]);
     assert_eq!(lines("opening", PURE, "// A table.\n"), [1]);
+    assert_eq!(lines("opening", PURE, "//!\n//! A table.\n"), [1]);
     assert_eq!(lines("opening", PURE, "//! A table.\n"), NONE);
     assert_eq!(lines("opening", "README.md", "# Croft\n"), NONE);
 }
@@ -83,6 +84,10 @@ fn ignored_test() {
     assert_eq!(lines("ignored-test", PURE, "#[test]\n#[ignore]\nfn a() {}\n"), [2]);
     assert_eq!(lines("ignored-test", PURE, "#[ignore = \"slow\"]\n"), [1]);
     assert_eq!(lines("ignored-test", PURE, "#[cfg_attr(miri, ignore)]\n"), [1]);
+    assert_eq!(
+        lines("ignored-test", PURE, "#[cfg_attr(\n    miri,\n    ignore = \"slow\"\n)]\n"),
+        [1]
+    );
     assert_eq!(lines("ignored-test", PURE, "// #[ignore] hides\nlet ignore = a[0];\n"), NONE);
 }
 
@@ -91,6 +96,8 @@ fn sleeping_test() {
     let inline = "thread::sleep(a);\n#[cfg(test)]\nmod tests {\n    thread::sleep(a);\n}\n";
     assert_eq!(lines("sleeping-test", SHELL, inline), [4]);
     assert_eq!(lines("sleeping-test", "crates/cli/tests/a.rs", "std::thread::sleep(a);\n"), [1]);
+    let renamed = "use std::thread::{self as t, sleep as s};\n";
+    assert_eq!(lines("sleeping-test", "crates/cli/tests/a.rs", renamed), [1]);
     assert_eq!(lines("sleeping-test", SHELL, "std::thread::sleep(a);\n"), NONE);
 }
 
@@ -99,6 +106,21 @@ fn asynchronous() {
     assert_eq!(lines("async", PURE, "async fn a() {}\nasync move {};\nb.await;\n"), [1, 2, 3]);
     assert_eq!(lines("async", PURE, "// No async here.\nlet asynchronous = 1;\n"), NONE);
     assert_eq!(lines("async", SHELL, "async fn a() {}\n"), NONE);
+}
+
+#[test]
+fn one_fence() {
+    assert_eq!(lines("one-fence", "crates/base/clippy.toml", ""), [1]);
+    assert_eq!(lines("one-fence", ".clippy.toml", ""), [1]);
+    assert_eq!(lines("one-fence", "clippy.toml", ""), NONE);
+}
+
+#[test]
+fn unseen() {
+    assert_eq!(lines("unseen", PURE, "#[cfg(not(debug_assertions))]\nfn a() {}\n"), [1]);
+    assert_eq!(lines("unseen", PURE, "#[cfg(feature = \"fast\")]\n"), [1]);
+    assert_eq!(lines("unseen", PURE, "debug_assert!(a);\n#[cfg(test)]\n"), NONE);
+    assert_eq!(lines("unseen", SHELL, "#[cfg(debug_assertions)]\n"), NONE);
 }
 
 #[test]

@@ -117,15 +117,22 @@ fn control(trial: &mut Trial, name: &str, namespace: &Namespace) {
         }
         placement
     });
+    let (does_spill_fall, does_32_fail) = shapes(placements);
+    trial.truth(format!("{name}/fixed/spill-falls"), does_spill_fall);
+    trial.truth(format!("{name}/fixed/32-fails"), does_32_fail);
+}
+
+/// Whether ever more of what is placed lies inside its own region, and whether the shortest
+/// identifiers run out.
+fn shapes(placements: [Placement; 3]) -> (bool, bool) {
     let spilled = placements.map(Placement::spilled_of_placed);
-    trial.truth(format!("{name}/fixed/spill-falls"), spilled.is_sorted_by(|a, b| a > b));
-    trial.truth(format!("{name}/fixed/32-fails"), placements[0].unplaced > 0);
+    (spilled.is_sorted_by(|a, b| a > b), placements[0].unplaced > 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Value, find};
+    use crate::{Report, Value, Verdict, find};
 
     fn measure(scale: f64) -> Vec<(String, Value)> {
         let plan = find("D-E1").unwrap().plan();
@@ -133,6 +140,27 @@ mod tests {
         let mut trial = Trial::new(&plan, scale, &mut quiet);
         generated(&mut trial).unwrap();
         trial.finish().measurements
+    }
+
+    #[test]
+    fn the_generated_namespace_is_as_the_plan_says_at_full_size() {
+        let plan = find("D-E1").unwrap().plan();
+        let mut quiet = |_: &str| ();
+        let mut trial = Trial::new(&plan, 1.0, &mut quiet);
+        generated(&mut trial).unwrap();
+        trial.absent("debian-amd64", "not asked");
+        trial.absent("debian-source", "not asked");
+        let report = Report::new(&plan, 1.0, &trial.finish());
+        assert_eq!(report.verdict, Verdict::Holds, "{report}");
+    }
+
+    #[test]
+    fn the_shapes_of_the_control_can_fail() {
+        let placement = |inside, spilled, unplaced| Placement { inside, spilled, unplaced };
+        let falling = [placement(1, 9, 5), placement(5, 5, 0), placement(9, 1, 0)];
+        assert_eq!(shapes(falling), (true, true));
+        let level = [placement(5, 5, 0), placement(5, 5, 0), placement(9, 1, 0)];
+        assert_eq!(shapes(level), (false, false));
     }
 
     #[test]
