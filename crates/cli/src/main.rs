@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "a shell: it talks to its surroundings")]
 
 mod experiments;
+mod graph;
 
 use std::{
     io::{ErrorKind, Write, stderr},
@@ -24,6 +25,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Show the workflow graphs and whether they are immune to overload
+    Graph(graph::Args),
     /// Reproduce the published tables: paper, ours, verdict
     #[command(subcommand)]
     Papers(experiments::Command),
@@ -31,6 +34,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Graph(args) => graph::run(&args),
         Command::Papers(command) => experiments::run(&command),
     };
     match outcome {

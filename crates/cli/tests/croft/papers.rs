@@ -1,56 +1,8 @@
-//! The real binary: `croft papers` and the help texts.
-//!
-//! Help texts are golden files in `tests/golden`; `CROFT_BLESS=1 cargo test -p cli` rewrites them.
-
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "black-box tests start processes and read files"
-)]
-
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
+//! `croft papers`.
 
 use serde_json::Value;
 
-fn croft(args: &[&str]) -> Output {
-    // The width of help texts must not depend on who runs the tests.
-    let mut command = Command::new(env!("CARGO_BIN_EXE_croft"));
-    command.args(args).env("COLUMNS", "100").output().expect("croft starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("croft writes text")
-}
-
-#[track_caller]
-fn check_golden(name: &str, args: &[&str]) {
-    let output = croft(args);
-    assert!(output.status.success());
-    assert_eq!(text(&output.stderr), "");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("CROFT_BLESS").is_some() {
-        std::fs::write(&path, &output.stdout).expect("golden files can be written");
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text(&output.stdout), golden, "CROFT_BLESS=1 cargo test -p cli rewrites {name}");
-}
-
-#[test]
-fn help_texts_are_as_agreed() {
-    check_golden("help.txt", &["--help"]);
-    check_golden("papers.txt", &["papers", "--help"]);
-    check_golden("papers-list.txt", &["papers", "list", "--help"]);
-    check_golden("papers-run.txt", &["papers", "run", "--help"]);
-}
-
-#[test]
-fn the_version_is_the_packages() {
-    let output = croft(&["--version"]);
-    assert_eq!(text(&output.stdout), concat!("croft ", env!("CARGO_PKG_VERSION"), "\n"));
-}
+use crate::binary::{croft, text};
 
 #[test]
 fn the_list_names_each_experiment_in_both_forms() {

@@ -1,0 +1,59 @@
+//! `croft graph`: the workflow graphs, drawn, with their verdicts.
+
+use std::{
+    io::{Write, stderr, stdout},
+    process::ExitCode,
+};
+
+use load::{Graph, draw, graphs};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which graph; all of them in a line each if left out
+    name: Option<String>,
+    /// How to draw it
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "name")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// Lines to read
+    Text,
+    /// For Graphviz
+    Dot,
+    /// A picture
+    Svg,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let Some(name) = &args.name else { return list() };
+    let Some(graph) = graphs::find(name) else {
+        let known: Vec<_> = graphs::all().iter().map(Graph::name).collect();
+        writeln!(stderr(), "croft: no graph is called {name}; there are: {}", known.join(", "))?;
+        return Ok(ExitCode::from(2));
+    };
+    let verdict = graph.check();
+    let drawing = match args.format {
+        Format::Text => draw::text(&graph, &verdict),
+        Format::Dot => draw::dot(&graph, &verdict),
+        Format::Svg => draw::svg(&graph, &verdict),
+    };
+    stdout().lock().write_all(drawing.as_bytes())?;
+    Ok(code(verdict.is_immune()))
+}
+
+fn list() -> anyhow::Result<ExitCode> {
+    let mut out = stdout().lock();
+    let mut all_immune = true;
+    for graph in graphs::all() {
+        let verdict = graph.check();
+        writeln!(out, "{:10} {} ({})", graph.name(), verdict.summary(), graph.title())?;
+        all_immune &= verdict.is_immune();
+    }
+    Ok(code(all_immune))
+}
+
+fn code(is_well: bool) -> ExitCode {
+    if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,18 @@
+//! Help texts and the version.
+
+use crate::binary::{check_golden, croft, text};
+
+#[test]
+fn help_texts_are_as_agreed() {
+    check_golden("help.txt", &["--help"]);
+    check_golden("graph-help.txt", &["graph", "--help"]);
+    check_golden("papers.txt", &["papers", "--help"]);
+    check_golden("papers-list.txt", &["papers", "list", "--help"]);
+    check_golden("papers-run.txt", &["papers", "run", "--help"]);
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let output = croft(&["--version"]);
+    assert_eq!(text(&output.stdout), concat!("croft ", env!("CARGO_PKG_VERSION"), "\n"));
+}

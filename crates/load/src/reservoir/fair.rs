@@ -1,0 +1,160 @@
+//! A queue shared by sources that must not starve each other.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use base::Instant;
+
+use super::{Full, Meter, Tally};
+use crate::Spec;
+
+/// First in, first out for each source; the sources take turns.
+///
+/// A source may hold as much as there is room left for everybody (Choudhury and Hahne's dynamic
+/// threshold). One busy source alone thus fills half the queue, two fill a third each, and whoever
+/// comes next always finds room. The price is the room that stays empty; the gain is that nobody needs
+/// to know how many sources there are, and nothing that has entered is ever thrown out.
+#[derive(Clone, Debug)]
+pub struct Fair<S, T> {
+    /// The sources that have something waiting, and where in `queues`.
+    sources: BTreeMap<S, usize>,
+    /// Each is in `sources` and `turns`, or else in `free`.
+    queues: Vec<VecDeque<T>>,
+    /// Each source that has something waiting, once, in the order of their turns.
+    turns: VecDeque<(S, usize)>,
+    free: Vec<usize>,
+    tally: Tally,
+}
+
+/// A queue that is free keeps room for so many items; the room of larger ones is given back.
+const FREE_ITEMS_MAX: usize = 32;
+
+impl<S: Clone + Ord, T> Fair<S, T> {
+    /// An empty queue for this place.
+    pub fn new(spec: Spec) -> Fair<S, T> {
+        Fair {
+            sources: BTreeMap::new(),
+            queues: Vec::new(),
+            turns: VecDeque::new(),
+            free: Vec::new(),
+            tally: Tally::new(spec),
+        }
+    }
+
+    /// What the graph says about it.
+    pub fn spec(&self) -> &Spec {
+        self.tally.spec()
+    }
+
+    /// Whether the flows that it throttles may run; see [`Tally`] on hysteresis.
+    pub fn is_open(&self) -> bool {
+        self.tally.is_open()
+    }
+
+    /// Whether this source may push one more.
+    pub fn has_room(&self, source: &S) -> bool {
+        let room = self.spec().capacity - self.level();
+        self.level_of(source) < room
+    }
+
+    /// Puts an item behind those of its source, or hands it back.
+    pub fn push(&mut self, now: Instant, source: S, item: T) -> Result<(), Full<T>> {
+        let room = self.spec().capacity - self.level();
+        let known = self.sources.get(&source).copied();
+        let level = known.map_or(0, |at| self.queues[at].len() as u64);
+        if level >= room {
+            self.tally.refuse();
+            return Err(Full(item));
+        }
+        let at = known.unwrap_or_else(|| self.begin(source));
+        self.queues[at].push_back(item);
+        self.tally.enter(now);
+        Ok(())
+    }
+
+    /// Takes the oldest item of the source whose turn it is.
+    pub fn pop(&mut self, now: Instant) -> Option<(S, T)> {
+        let (source, at) = self.turns.pop_front()?;
+        let queue = &mut self.queues[at];
+        let item = queue.pop_front()?;
+        if queue.is_empty() {
+            queue.shrink_to(FREE_ITEMS_MAX);
+            self.sources.remove(&source);
+            self.free.push(at);
+        } else {
+            self.turns.push_back((source.clone(), at));
+        }
+        self.tally.leave(now);
+        Some((source, item))
+    }
+
+    /// Gives a source that had nothing waiting a queue, and the last turn of the round.
+    fn begin(&mut self, source: S) -> usize {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.queues.push(VecDeque::new());
+            self.queues.len() - 1
+        });
+        self.turns.push_back((source.clone(), at));
+        self.sources.insert(source, at);
+        at
+    }
+
+    /// How many items there are.
+    pub fn level(&self) -> u64 {
+        self.tally.level()
+    }
+
+    /// How many of them are this source's.
+    pub fn level_of(&self, source: &S) -> u64 {
+        self.sources.get(source).map_or(0, |&at| self.queues[at].len() as u64)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.level() == 0
+    }
+
+    /// Its numbers at this moment.
+    pub fn meter(&self, now: Instant) -> Meter {
+        self.tally.meter(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pushes these in order; gives those that came back and the order in which the others leave.
+    fn check(capacity: u64, pushes: &str, refused: &str, order: &str) {
+        let spec = Spec { label: "T", name: "test", capacity, threshold: capacity };
+        let (mut queue, now) = (Fair::new(spec), Instant::START);
+        let mut back = Vec::new();
+        for item in pushes.split_whitespace() {
+            if let Err(Full(item)) = queue.push(now, item.as_bytes()[0], item) {
+                back.push(item);
+            }
+        }
+        let out: Vec<_> = std::iter::from_fn(|| queue.pop(now)).map(|(_, item)| item).collect();
+        assert_eq!((back.join(" ").as_str(), out.join(" ").as_str()), (refused, order));
+    }
+
+    #[test]
+    fn sources_take_turns_and_each_keeps_its_order() {
+        check(99, "a1 a2 a3 b1 c1 c2", "", "a1 b1 c1 a2 c2 a3");
+    }
+
+    #[test]
+    fn a_busy_source_leaves_room_for_those_to_come() {
+        check(8, "a1 a2 a3 a4 a5 b1 b2 b3 c1 d1 e1", "a5 b3 e1", "a1 b1 c1 d1 a2 b2 a3 a4");
+    }
+
+    #[test]
+    fn a_source_that_was_quiet_starts_at_the_end_of_the_round() {
+        let spec = Spec { label: "T", name: "test", capacity: 9, threshold: 9 };
+        let (mut queue, now) = (Fair::new(spec), Instant::START);
+        queue.push(now, 'a', 1).expect("it has room");
+        queue.push(now, 'b', 1).expect("it has room");
+        assert_eq!(queue.pop(now), Some(('a', 1)));
+        queue.push(now, 'a', 2).expect("it has room");
+        assert_eq!([queue.pop(now), queue.pop(now)], [Some(('b', 1)), Some(('a', 2))]);
+    }
+}
