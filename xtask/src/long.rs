@@ -47,15 +47,27 @@ static RUNS: &[Run] = &[
     },
     Run {
         name: "bench",
-        shows: "what the vocabulary costs",
+        shows: "what identifiers and reservoirs cost, beside baselines of the same run",
         needs: &[],
-        words: &["cargo", "bench", "-p", "base"],
+        words: &["cargo", "bench", "-p", "base", "-p", "load"],
     },
     Run {
         name: "papers",
         shows: "our numbers beside the published ones",
         needs: &[],
-        words: &["cargo", "run", "--release", "-p", "cli", "--", "papers", "run", "D-E1"],
+        words: &[
+            "cargo",
+            "run",
+            "--release",
+            "-p",
+            "cli",
+            "--",
+            "papers",
+            "run",
+            "D-E1",
+            "L-E1",
+            "L-E1b",
+        ],
     },
 ];
 

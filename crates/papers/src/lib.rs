@@ -16,6 +16,10 @@ mod report;
 
 mod registry;
 
+mod l_e1;
+
+mod l_e1b;
+
 mod d_e1;
 
 pub use plan::{Expect, Plan, Row};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// As in `D-E1`: the paper's letter, E, a number.
+    /// As in `D-E1`: the paper's letter, E, a number, and a letter if there are several parts.
     pub id: String,
     /// What is shown, in a few words.
     pub title: String,

@@ -1,10 +1,13 @@
 //! The list of experiments, and how one is run.
 
-use crate::{Failure, Plan, Report, Trial, d_e1};
+use crate::{Failure, Plan, Report, Trial, d_e1, l_e1, l_e1b};
 
 /// Every experiment, in the order of the papers.
-pub static EXPERIMENTS: &[Experiment] =
-    &[Experiment { plan: include_str!("../../../papers/D-E1.toml"), run: d_e1::run }];
+pub static EXPERIMENTS: &[Experiment] = &[
+    Experiment { plan: include_str!("../../../papers/L-E1.toml"), run: l_e1::run },
+    Experiment { plan: include_str!("../../../papers/L-E1b.toml"), run: l_e1b::run },
+    Experiment { plan: include_str!("../../../papers/D-E1.toml"), run: d_e1::run },
+];
 
 /// A plan, and the function that makes its measurements.
 pub struct Experiment {
