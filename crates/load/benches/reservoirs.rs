@@ -93,7 +93,10 @@ mod queues {
             bencher,
             Shedding::new(SPEC),
             |queue, item| _ = black_box(queue.push(item, at(BURST + item))),
-            |queue, item| _ = black_box(queue.pop(at(item))),
+            |queue, item| {
+                _ = black_box(queue.pop(at(item)));
+                queue.done();
+            },
         );
     }
 
@@ -102,8 +105,8 @@ mod queues {
         burst(
             bencher,
             Tally::new(SPEC),
-            |tally, item| tally.enter(at(item)),
-            |tally, item| tally.leave(at(BURST + item)),
+            |tally, item| _ = black_box(tally.enter(at(item), black_box(1))),
+            |tally, item| tally.leave(at(BURST + item), black_box(1)),
         );
     }
 
@@ -111,7 +114,7 @@ mod queues {
     fn fair_among_eight(bencher: Bencher) {
         burst(
             bencher,
-            Fair::new(Spec { capacity: 8_000, ..SPEC }),
+            Fair::new(Spec { capacity: 8_000, threshold: 8_000, ..SPEC }),
             |queue, item| _ = black_box(queue.push(at(item), item % 8, item)),
             |queue, item| _ = black_box(queue.pop(at(BURST + item))),
         );
@@ -171,7 +174,7 @@ mod keyed {
         burst(
             bencher,
             Cache::new(SPEC),
-            |cache, item| _ = black_box(cache.put(key(item), item, at(item))),
+            |cache, item| cache.put(key(item), item, 1, at(item), |key, _| _ = black_box(key)),
             |cache, item| _ = black_box(cache.remove(&key(item))),
         );
     }

@@ -83,6 +83,9 @@ fn check_node(graph: &Graph, node: &Node, verdict: &mut Verdict) {
                 unit: feeder.unit,
             });
             verdict.cautions.extend(shaky.map(fault));
+            let aside = flows.iter().filter(|&&id| !reach::leads_to(graph, id, node.label));
+            let aside = aside.map(|&id| Fault::ThrottlesAside { flow: graph.flow_of(id).name });
+            verdict.cautions.extend(aside.map(fault));
         }
         Protection::Release { along } => {
             verdict.findings.extend(check_release(graph, node, *along).into_iter().map(fault));
@@ -135,6 +138,12 @@ fn check_throttle(graph: &Graph, node: &Node, flows: &[FlowId]) -> Vec<Fault> {
             by: by.name,
             gain: by.gain,
         }));
+        // L24, L18: nor may the answer to a throttle depend on another machine.
+        faults.extend(reach::remote(graph, node, id).map(|(by, party)| Fault::Remote {
+            flow: flow.name,
+            by: by.name,
+            party,
+        }));
     }
     faults
 }
@@ -173,21 +182,47 @@ fn check_release(graph: &Graph, node: &Node, along: FlowId) -> Vec<Fault> {
     if flow.from != Some(node.label) {
         faults.push(Fault::ReleaseElsewhere { flow: name });
     }
-    for by in graph.throttlers(along) {
-        faults.push(Fault::ReleaseThrottled { flow: name, by });
+    let others = reach::needs(graph, along).into_iter().filter(|&id| id != along);
+    for id in std::iter::once(along).chain(others) {
+        let flow = graph.flow_of(id);
+        let needed = (id != along).then_some(flow.name);
+        for by in graph.throttlers(id) {
+            faults.push(Fault::ReleaseThrottled { flow: name, needed, by });
+        }
+        if let Some(party) = flow.waits_for {
+            faults.push(Fault::ReleaseWaits { flow: name, needed, party });
+        } else if flow.is_itinerant {
+            faults.push(Fault::ReleaseWaits { flow: name, needed, party: "other machines" });
+        }
+        if flow.is_disk_bound {
+            faults.push(Fault::ReleaseDiskBound { flow: name, needed });
+        }
+        if flow.is_by_chance {
+            faults.push(Fault::ReleaseByChance { flow: name, needed });
+        }
     }
-    if let Some(party) = flow.waits_for {
-        faults.push(Fault::ReleaseWaits { flow: name, party });
-    } else if flow.is_itinerant {
-        faults.push(Fault::ReleaseWaits { flow: name, party: "other machines" });
-    }
-    if flow.is_disk_bound {
-        faults.push(Fault::ReleaseDiskBound { flow: name });
-    }
-    if flow.is_by_chance {
-        faults.push(Fault::ReleaseByChance { flow: name });
-    }
+    faults.extend(release_circle(graph, node).map(|with| Fault::ReleaseCircle { with }));
     faults
+}
+
+/// The places that what this one releases passes, each releasing it in turn, until it is back.
+fn release_circle(graph: &Graph, node: &Node) -> Option<Vec<&'static str>> {
+    let mut passed = Vec::new();
+    let mut here = node;
+    while let Protection::Release { along } = here.protection {
+        let flow = graph.flow_of(along);
+        let next = flow.to.filter(|_| flow.from == Some(here.label))?;
+        if next == node.label {
+            return Some(passed);
+        }
+        // A circle farther on is the matter of those in it.
+        if passed.contains(&next) {
+            return None;
+        }
+        passed.push(next);
+        here = graph.node(next)?;
+    }
+    None
 }
 
 /// A place that nothing reaches or nothing leaves is probably a mistake in the declaration.
@@ -206,6 +241,11 @@ fn check_deadlock(graph: &Graph, verdict: &mut Verdict) {
     let stuck = reach::stuck(graph);
     for node in graph.nodes().iter().filter(|node| stuck.contains(&node.label)) {
         if node.throttled().is_empty() {
+            continue;
+        }
+        if !reach::has_drain(graph, node.label) {
+            let fault = Fault::NoDrain;
+            verdict.findings.push(Finding { place: node.label, name: node.name, fault });
             continue;
         }
         let others = stuck.iter().copied().filter(|&label| label != node.label).collect();

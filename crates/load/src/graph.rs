@@ -77,6 +77,13 @@ pub(crate) enum Protection {
     Removed,
 }
 
+impl Protection {
+    /// L21: infinite-load management other than shedding.
+    pub fn is_infinite(&self) -> bool {
+        matches!(self, Protection::Release { .. } | Protection::ClownCar { .. })
+    }
+}
+
 impl Node {
     /// The flows that this place throttles.
     pub fn throttled(&self) -> &[FlowId] {
@@ -96,17 +103,18 @@ impl Graph {
     /// Adds a flow. The places at its ends can be declared later.
     ///
     /// # Panics
-    /// If it needs a flow of another graph.
+    /// If it needs a flow of a graph with another name.
     pub fn flow(&mut self, flow: Flow) -> FlowId {
         flow.needs.iter().for_each(|&id| self.assert_owns(id));
         self.flows.push(flow);
-        FlowId(self.flows.len() - 1)
+        FlowId { graph: self.name, at: self.flows.len() - 1 }
     }
 
     /// Declares a place that stops these flows when it fills up (L17).
     ///
     /// # Panics
-    /// As every declaration of a place: if its label is taken, or a flow is of another graph.
+    /// As every declaration of a place: if its label is taken, or a flow is of a graph with another
+    /// name.
     pub fn throttle(&mut self, place: Place<Throttle>, capacity: u64, flows: &[FlowId]) {
         flows.iter().for_each(|&id| self.assert_owns(id));
         self.declare(place, capacity, Protection::Throttle { flows: flows.to_vec() });
@@ -195,12 +203,13 @@ impl Graph {
     }
 
     pub(crate) fn flow_of(&self, id: FlowId) -> &Flow {
-        &self.flows[id.0]
+        &self.flows[id.at]
     }
 
     /// Every flow with its id.
     pub(crate) fn flow_ids(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
-        self.flows.iter().enumerate().map(|(at, flow)| (FlowId(at), flow))
+        let id = |at| FlowId { graph: self.name, at };
+        self.flows.iter().enumerate().map(move |(at, flow)| (id(at), flow))
     }
 
     /// The labels of the places that throttle this flow.
@@ -222,6 +231,30 @@ impl Graph {
     }
 
     fn assert_owns(&self, id: FlowId) {
-        assert!(id.0 < self.flows.len(), "graph {} has no flow number {}", self.name, id.0);
+        let FlowId { graph, at } = id;
+        assert!(graph == self.name, "a flow of graph {graph} was given to graph {}", self.name);
+        assert!(at < self.flows.len(), "graph {} has no flow number {at}", self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUEUE: Place<Throttle> = Place::new("1A", "queue");
+
+    #[test]
+    #[should_panic(expected = "a flow of graph left was given to graph right")]
+    fn a_flow_of_another_graph_is_a_bug() {
+        let enter = Graph::new("left", "one").flow(Flow::entry("enter", QUEUE));
+        let mut right = Graph::new("right", "another");
+        right.flow(Flow::entry("enter", QUEUE));
+        right.throttle(QUEUE, 10, &[enter]);
+    }
+
+    #[test]
+    #[should_panic(expected = "flow \"enter\" makes nothing of its load")]
+    fn a_flow_that_makes_nothing_of_its_load_is_a_bug() {
+        let _ = Flow::entry("enter", QUEUE).times(0);
     }
 }

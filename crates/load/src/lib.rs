@@ -10,6 +10,8 @@
 //!   can still get to R, also round a cycle through R; so 9C's limit counts 9D and 9E in.
 //! - Figure 9 has no 9F, the lookups at the store.
 //! - L22 has no known exceptions and no places bounded by design; both carry a written reason here.
+//! - L10 lets a written file rest for an hour. `absorb_period` is 5 minutes unless set, because people
+//!   close their laptops.
 //! - "Short" in L24 is [`THROTTLE_DELAY_MAX`].
 
 mod check;

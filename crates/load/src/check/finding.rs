@@ -37,18 +37,22 @@ pub enum Fault {
     Delayed { flow: &'static str, delay: Duration, path: Path },
     /// L24: load grows between the throttle and the place.
     Multiplied { flow: &'static str, by: &'static str, gain: u32 },
+    /// L24, L18: what is between the throttled flow and the place waits for another machine.
+    Remote { flow: &'static str, by: &'static str, party: &'static str },
     /// L24, L18: the throttled flow cannot be stopped here.
     Unstoppable { flow: &'static str, why: String },
     /// L25: the release does not empty the place.
     ReleaseElsewhere { flow: &'static str },
-    /// L25: the release can be stopped.
-    ReleaseThrottled { flow: &'static str, by: &'static str },
-    /// L25: the release waits for somebody else.
-    ReleaseWaits { flow: &'static str, party: &'static str },
-    /// L25: the release is as slow as the disk.
-    ReleaseDiskBound { flow: &'static str },
-    /// L25: nobody makes the release happen.
-    ReleaseByChance { flow: &'static str },
+    /// L25: the release, or a flow that it needs, can be stopped.
+    ReleaseThrottled { flow: &'static str, needed: Option<&'static str>, by: &'static str },
+    /// L25: the release, or a flow that it needs, waits for somebody else.
+    ReleaseWaits { flow: &'static str, needed: Option<&'static str>, party: &'static str },
+    /// L25: the release, or a flow that it needs, is as slow as the disk.
+    ReleaseDiskBound { flow: &'static str, needed: Option<&'static str> },
+    /// L25: nobody makes the release, or a flow that it needs, happen.
+    ReleaseByChance { flow: &'static str, needed: Option<&'static str> },
+    /// L25: what is released comes back.
+    ReleaseCircle { with: Vec<&'static str> },
     /// L26: a clown car without a bound.
     NoObjects,
     /// L16: a loss that nobody makes up for.
@@ -59,20 +63,31 @@ pub enum Fault {
     NoRoom,
     /// L58: throttles that wait for each other.
     Deadlock { with: Vec<&'static str> },
+    /// L58: a throttle that nothing ever opens again.
+    NoDrain,
+    /// L22: two graphs of a system say different things of the place.
+    Contradiction { what: String, graphs: [&'static str; 2] },
+    /// L22: no graph of a system has all that fills the place; this one lacks a flow of the other.
+    Partial { graph: &'static str, flow: &'static str, other: &'static str },
     /// A flow from or to a place that the graph lacks.
     Undeclared { flow: &'static str },
     /// Caution: a threshold that counts on a place which nothing holds to its capacity.
     CountsOn { feeder: &'static str, capacity: u64, unit: &'static str },
+    /// Caution: a throttle on a flow that has nothing to do with the place.
+    ThrottlesAside { flow: &'static str },
     /// Caution: no load gets there.
     Unreached,
-    /// Caution: no load gets away.
+    /// Caution: no load gets away, but by chance.
     Undrained,
 }
 
-impl Fault {
-    /// Whether it concerns the whole machine, however immune the place is in another graph.
-    pub(super) fn is_structural(&self) -> bool {
-        matches!(self, Fault::Deadlock { .. } | Fault::Undeclared { .. })
+/// The flow along which a place releases, and which flow that needs.
+struct Along(&'static str, Option<&'static str>);
+
+impl fmt::Display for Along {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0)?;
+        self.1.map_or(Ok(()), |needed| write!(f, ", which needs \"{needed}\""))
     }
 }
 
@@ -127,6 +142,11 @@ impl fmt::Display for Finding {
                 "it throttles \"{flow}\", but \"{by}\" makes {gain} items of each on the way; \
                  throttle behind that (L24)"
             ),
+            Fault::Remote { flow, by, party } => write!(
+                f,
+                "it throttles \"{flow}\", but on the way \"{by}\" waits for {party}, so what is \
+                 under way comes when that answers; throttle behind that (L24, L18)"
+            ),
             Fault::Unstoppable { flow, why } => write!(
                 f,
                 "it cannot throttle \"{flow}\": {why}; throttle a flow that this machine can stop, \
@@ -137,25 +157,35 @@ impl fmt::Display for Finding {
                 "it releases along \"{flow}\", which does not start there; release along a flow \
                  out of {place} (L25)"
             ),
-            Fault::ReleaseThrottled { flow, by } => write!(
+            Fault::ReleaseThrottled { flow, needed, by } => write!(
                 f,
-                "it cannot release along \"{flow}\", because {by} throttles that flow; let {place} \
-                 throttle what comes in instead (L25)"
+                "it cannot release along {}, because {by} throttles that flow; let {place} \
+                 throttle what comes in instead (L25)",
+                Along(flow, *needed),
             ),
-            Fault::ReleaseWaits { flow, party } => write!(
+            Fault::ReleaseWaits { flow, needed, party } => write!(
                 f,
-                "it cannot release along \"{flow}\", which waits for {party}; let {place} throttle \
-                 what comes in, or shed (L25)"
+                "it cannot release along {}, which waits for {party}; let {place} throttle what \
+                 comes in, or shed (L25)",
+                Along(flow, *needed),
             ),
-            Fault::ReleaseDiskBound { flow } => write!(
+            Fault::ReleaseDiskBound { flow, needed } => write!(
                 f,
-                "it cannot release along \"{flow}\", which costs slow disk work for each item; let \
-                 {place} throttle what comes in, or shed (L25)"
+                "it cannot release along {}, which costs slow disk work for each item; let \
+                 {place} throttle what comes in, or shed (L25)",
+                Along(flow, *needed),
             ),
-            Fault::ReleaseByChance { flow } => write!(
+            Fault::ReleaseByChance { flow, needed } => write!(
                 f,
-                "it cannot release along \"{flow}\", which moves only if somebody happens to want \
-                 that; release along a flow that {place} itself can set going (L25)"
+                "it cannot release along {}, which moves only if somebody happens to want that; \
+                 release along a flow that {place} itself can set going (L25)",
+                Along(flow, *needed),
+            ),
+            Fault::ReleaseCircle { with } => write!(
+                f,
+                "what it releases comes back, because {} releases it in turn; release along a \
+                 flow that leads out of this circle (L25)",
+                with.join(", "),
             ),
             Fault::NoObjects => write!(
                 f,
@@ -180,6 +210,19 @@ impl fmt::Display for Finding {
                  free one drain in this circle (L58)",
                 with.join(", "),
             ),
+            Fault::NoDrain => write!(
+                f,
+                "nothing but chance takes load away from it, so once full it stays full; declare a \
+                 flow that {place} can count on (L58)"
+            ),
+            Fault::Contradiction { what, graphs: [one, other] } => {
+                write!(f, "graphs {one} and {other} disagree about {what}; declare it alike (L22)")
+            }
+            Fault::Partial { graph, flow, other } => write!(
+                f,
+                "graph {graph} would show that it is immune, but lacks \"{flow}\" of graph {other}; \
+                 declare all that fills {place} in one graph (L22)"
+            ),
             Fault::Undeclared { flow } => write!(
                 f,
                 "\"{flow}\" leads there, but the graph has no such place; declare it with its \
@@ -190,8 +233,13 @@ impl fmt::Display for Finding {
                 "its threshold counts on {feeder} holding at most {}, which nothing enforces",
                 amount(*capacity, unit),
             ),
+            Fault::ThrottlesAside { flow } => {
+                write!(f, "it throttles \"{flow}\", which does not lead there; is a flow missing?")
+            }
             Fault::Unreached => write!(f, "no load gets there; is a flow missing?"),
-            Fault::Undrained => write!(f, "no load gets away from there; is a flow missing?"),
+            Fault::Undrained => {
+                write!(f, "no load is sure to get away from there; is a flow missing?")
+            }
         }
     }
 }

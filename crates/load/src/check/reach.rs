@@ -100,19 +100,67 @@ pub fn multiplier<'a>(graph: &'a Graph, node: &'a Node, throttled: FlowId) -> Op
     }
     let mut near: BTreeSet<_> = feeders(graph, node).iter().map(|node| node.label).collect();
     near.insert(node.label);
+    // What goes out of the place counts too, for it may come back as more.
     links(graph, node.throttled())
-        .find(|&(from, to, flow)| {
-            flow.gain > 1 && from != node.label && near.contains(from) && near.contains(to)
-        })
+        .find(|&(from, to, flow)| flow.gain > 1 && near.contains(from) && near.contains(to))
         .map(|(_, _, flow)| flow)
 }
 
-/// Whether load can get from a place to somewhere outside.
+/// A flow between a throttled flow and the place that throttles it which waits for somebody else, and
+/// for whom.
+pub fn remote<'a>(
+    graph: &'a Graph,
+    node: &'a Node,
+    throttled: FlowId,
+) -> Option<(&'a Flow, &'static str)> {
+    let start = graph.flow_of(throttled).to?;
+    let cut = node.throttled();
+    // Load that has come to the place is no longer on its way there.
+    let ahead = reached(graph, start, cut, Some(node.label));
+    let mut near: BTreeSet<_> = feeders(graph, node).iter().map(|node| node.label).collect();
+    near.insert(node.label);
+    graph
+        .flow_ids()
+        .filter(|(id, flow)| !cut.contains(id) && !flow.is_source())
+        .filter(|(_, flow)| flow.from.is_some_and(|at| at != node.label && ahead.contains(at)))
+        .filter(|(_, flow)| flow.to.is_some_and(|at| near.contains(at)))
+        .find_map(|(id, flow)| {
+            let mut needed = needs(graph, id).into_iter().map(|id| graph.flow_of(id));
+            Some((flow, needed.find_map(|flow| flow.waits_for)?))
+        })
+}
+
+/// Whether load of this flow can get to a place without leaving the machine.
+pub fn leads_to(graph: &Graph, flow: FlowId, label: &str) -> bool {
+    graph.flow_of(flow).to.is_some_and(|start| reached(graph, start, &[], None).contains(label))
+}
+
+/// The places that load gets to from a place, this one included, without the flows in `cut` and
+/// without passing through `end`.
+fn reached(
+    graph: &Graph,
+    start: &'static str,
+    cut: &[FlowId],
+    end: Option<&str>,
+) -> BTreeSet<&'static str> {
+    let mut seen = BTreeSet::from([start]);
+    let mut queue = vec![start];
+    while let Some(here) = queue.pop() {
+        if Some(here) == end {
+            continue;
+        }
+        let ahead = links(graph, cut).filter(|&(from, _, _)| from == here);
+        queue.extend(ahead.map(|(_, to, _)| to).filter(|&to| seen.insert(to)));
+    }
+    seen
+}
+
+/// Whether load is sure to get from a place to somewhere outside.
 pub fn can_leave(graph: &Graph, label: &'static str) -> bool {
     let mut seen = BTreeSet::from([label]);
     let mut queue = VecDeque::from([label]);
     while let Some(here) = queue.pop_front() {
-        for flow in graph.flows().iter().filter(|flow| flow.from == Some(here)) {
+        for flow in graph.flows().iter().filter(|flow| is_drain(flow, here)) {
             match flow.to.filter(|_| !flow.is_itinerant) {
                 None => return true,
                 Some(to) if seen.insert(to) => queue.push_back(to),
@@ -123,23 +171,32 @@ pub fn can_leave(graph: &Graph, label: &'static str) -> bool {
     false
 }
 
-/// The places that might wait for each other for ever: each way out of one is stopped by another.
+/// Whether a place can count on this flow to take load away from it.
+fn is_drain(flow: &Flow, label: &str) -> bool {
+    flow.from == Some(label) && !flow.is_by_chance
+}
+
+/// Whether a place can count on some flow to take load away from it.
+pub fn has_drain(graph: &Graph, label: &str) -> bool {
+    graph.flows().iter().any(|flow| is_drain(flow, label))
+}
+
+/// The places that might wait for each other for ever: each way out of one is stopped by another, or
+/// one that throttles has no way out.
 pub fn stuck(graph: &Graph) -> BTreeSet<&'static str> {
     let mut stuck: BTreeSet<_> = graph.labels().collect();
     loop {
         let is_stopped = |id: FlowId| {
             needs(graph, id).into_iter().any(|id| graph.throttlers(id).any(|by| stuck.contains(by)))
         };
-        let drains = |label| {
-            graph.flow_ids().filter(move |(_, flow)| flow.from == Some(label) && !flow.is_by_chance)
+        let is_drained = |label: &str| {
+            graph.flow_ids().any(|(id, flow)| is_drain(flow, label) && !is_stopped(id))
         };
-        let free: Vec<_> = stuck
-            .iter()
-            .copied()
-            .filter(|&label| {
-                drains(label).next().is_none() || drains(label).any(|(id, _)| !is_stopped(id))
-            })
-            .collect();
+        // Nobody waits for a place that throttles nothing.
+        let is_idle = |node: &Node| node.throttled().is_empty() && !has_drain(graph, node.label);
+        let nodes = graph.nodes().iter().filter(|node| stuck.contains(node.label));
+        let free = nodes.filter(|node| is_idle(node) || is_drained(node.label));
+        let free: Vec<_> = free.map(|node| node.label).collect();
         if free.is_empty() {
             return stuck;
         }
@@ -148,7 +205,7 @@ pub fn stuck(graph: &Graph) -> BTreeSet<&'static str> {
 }
 
 /// A flow and all that it needs to move.
-fn needs(graph: &Graph, id: FlowId) -> BTreeSet<FlowId> {
+pub fn needs(graph: &Graph, id: FlowId) -> BTreeSet<FlowId> {
     let mut found = BTreeSet::new();
     let mut queue = vec![id];
     while let Some(id) = queue.pop() {

@@ -213,6 +213,129 @@ fn a_release_must_be_free_to_go() {
     );
 }
 
+/// What comes back as more than went away grows without end.
+#[test]
+fn load_must_not_grow_round_a_circle() {
+    check(
+        |graph| {
+            let enter = graph.flow(Flow::entry("enter", STOPS));
+            graph.flow(Flow::between("copy", STOPS, FIXED).times(4));
+            graph.flow(Flow::between("back", FIXED, STOPS));
+            graph.flow(Flow::exit("out", STOPS));
+            graph.bounded(FIXED, 10, "ten slots");
+            graph.throttle(STOPS, 100, &[enter]);
+        },
+        &["1A (queue): it throttles \"enter\", but \"copy\" makes 4 items of each on the way; \
+           throttle behind that (L24)"],
+    );
+}
+
+/// L18: how much is under way, and for how long, would be the business of another machine.
+#[test]
+fn a_throttle_must_not_reach_across_another_machines_answer() {
+    let build = |is_behind: bool| {
+        move |graph: &mut Graph| {
+            let enter = graph.flow(Flow::entry("enter", CAR));
+            let ask = graph.flow(Flow::between("ask", CAR, STOPS).waits_for("the server"));
+            // What leaves the place is no longer on its way there.
+            graph.flow(Flow::between("again", STOPS, FIXED).waits_for("the server"));
+            graph.flow(Flow::between("back", FIXED, STOPS));
+            graph.flow(Flow::exit("done", STOPS));
+            graph.clown_car(CAR, 10, "rooms of the house");
+            graph.bounded(FIXED, 10, "ten slots");
+            graph.throttle(STOPS, 100, &[if is_behind { ask } else { enter }]);
+        }
+    };
+    check(build(true), &[]);
+    check(
+        build(false),
+        &["1A (queue): it throttles \"enter\", but on the way \"ask\" waits for the server, so \
+           what is under way comes when that answers; throttle behind that (L24, L18)"],
+    );
+}
+
+#[test]
+fn what_a_release_needs_must_be_free_to_go_too() {
+    check(
+        |graph| {
+            let ask = graph.flow(Flow::entry("ask", STOPS).waits_for("the server").disk_bound());
+            graph.flow(Flow::entry("enter", RELEASES));
+            let hit = graph.flow(Flow::exit("hit", STOPS).needs(ask).by_chance());
+            graph.flow(Flow::exit("done", STOPS));
+            let push = graph.flow(Flow::exit("push", RELEASES).needs(hit));
+            graph.release(RELEASES, 10, push);
+            graph.throttle(STOPS, 10, &[ask]);
+        },
+        &[
+            "1R (buffer): it cannot release along \"push\", which needs \"ask\", because 1A \
+             throttles that flow; let 1R throttle what comes in instead (L25)",
+            "1R (buffer): it cannot release along \"push\", which needs \"ask\", which waits for \
+             the server; let 1R throttle what comes in, or shed (L25)",
+            "1R (buffer): it cannot release along \"push\", which needs \"ask\", which costs slow \
+             disk work for each item; let 1R throttle what comes in, or shed (L25)",
+            "1R (buffer): it cannot release along \"push\", which needs \"hit\", which moves only \
+             if somebody happens to want that; release along a flow that 1R itself can set going \
+             (L25)",
+        ],
+    );
+}
+
+#[test]
+fn what_is_released_must_not_come_back() {
+    const OTHER: Place<Release> = Place::new("1Q", "second buffer");
+    const THIRD: Place<Release> = Place::new("1P", "third buffer");
+    check(
+        |graph| {
+            graph.flow(Flow::entry("enter", THIRD));
+            let before = graph.flow(Flow::between("pass on", THIRD, RELEASES));
+            let there = graph.flow(Flow::between("there", RELEASES, OTHER));
+            let back = graph.flow(Flow::between("back", OTHER, RELEASES));
+            graph.flow(Flow::exit("done", OTHER));
+            graph.release(THIRD, 10, before);
+            graph.release(RELEASES, 10, there);
+            graph.release(OTHER, 10, back);
+        },
+        &[
+            "1R (buffer): what it releases comes back, because 1Q releases it in turn; release \
+             along a flow that leads out of this circle (L25)",
+            "1Q (second buffer): what it releases comes back, because 1R releases it in turn; \
+             release along a flow that leads out of this circle (L25)",
+        ],
+    );
+}
+
+#[test]
+fn a_place_that_throttles_needs_a_drain_that_is_not_chance() {
+    let build = |graph: &mut Graph| {
+        let enter = graph.flow(Flow::entry("enter", STOPS));
+        graph.flow(Flow::exit("wanted", STOPS).by_chance());
+        graph.throttle(STOPS, 10, &[enter]);
+    };
+    check(
+        build,
+        &["1A (queue): nothing but chance takes load away from it, so once full it stays full; \
+           declare a flow that 1A can count on (L58)"],
+    );
+    let mut graph = Graph::new("example", "an example");
+    build(&mut graph);
+    assert_eq!(graph.check().cautions[0].fault, Fault::Undrained);
+}
+
+#[test]
+fn a_throttle_on_what_does_not_fill_the_place_is_suspicious() {
+    check_cautions(
+        |graph| {
+            let enter = graph.flow(Flow::entry("enter", STOPS));
+            let other = graph.flow(Flow::entry("other", SHEDS));
+            graph.flow(Flow::exit("done", STOPS));
+            graph.flow(Flow::exit("done", SHEDS));
+            graph.shed(SHEDS, 10, "somebody asks again");
+            graph.throttle(STOPS, 10, &[enter, other]);
+        },
+        &["1A (queue): it throttles \"other\", which does not lead there; is a flow missing?"],
+    );
+}
+
 #[test]
 fn a_release_must_empty_its_own_place() {
     check(
@@ -332,7 +455,7 @@ fn dangling_places_are_suspicious() {
             graph.clown_car(CAR, 10, "rooms of the house");
         },
         &[
-            "1S (inbox): no load gets away from there; is a flow missing?",
+            "1S (inbox): no load is sure to get away from there; is a flow missing?",
             "1C (set): no load gets there; is a flow missing?",
         ],
     );
@@ -355,17 +478,87 @@ fn a_threshold_that_counts_on_an_exception_is_suspicious() {
 
 #[test]
 fn a_system_needs_each_place_to_be_immune_once() {
-    let half = |is_throttled: bool| {
-        let mut graph = Graph::new("half", "half of it");
+    // The right half cuts "pass on", so it does not see that 1A throttles what comes that way.
+    assert_eq!(right(&[]).check().vulnerable(), ["1A"]);
+    check_system(vec![left(), right(&[])], &[]);
+    check_system(
+        vec![right(&[]), right(&[])],
+        &["1A (queue): load comes by entry \"pass on\" → 1A, where it throttles nothing; let it \
+           throttle a flow on that path too (L22)"; 2],
+    );
+}
+
+fn check_system(graphs: Vec<Graph>, expected: &[&str]) {
+    let verdict = System::new("whole", graphs).check();
+    let findings: Vec<_> = verdict.findings.iter().map(Finding::to_string).collect();
+    assert_eq!(findings, expected);
+}
+
+fn left() -> Graph {
+    let mut graph = Graph::new("left", "all that fills 1A");
+    let enter = graph.flow(Flow::entry("enter", CAR));
+    graph.flow(Flow::between("pass on", CAR, STOPS));
+    graph.flow(Flow::exit("done", STOPS));
+    graph.clown_car(CAR, 10, "rooms of the house");
+    graph.throttle(STOPS, 20, &[enter]);
+    graph
+}
+
+fn right(more: &[&'static str]) -> Graph {
+    let mut graph = Graph::new("right", "what 1A fills");
+    graph.flow(Flow::entry("pass on", STOPS));
+    more.iter().for_each(|name| _ = graph.flow(Flow::entry(name, STOPS)));
+    graph.flow(Flow::between("done", STOPS, SHEDS));
+    graph.flow(Flow::exit("gone", SHEDS));
+    graph.shed(SHEDS, 10, "somebody asks again");
+    graph.throttle(STOPS, 20, &[]);
+    graph
+}
+
+#[test]
+fn a_graph_that_lacks_an_entry_proves_nothing() {
+    check_system(
+        vec![left(), right(&["side door"])],
+        &["1A (queue): load comes by entry \"pass on\" → 1A, where it throttles nothing; let it \
+           throttle a flow on that path too (L22)"],
+    );
+    // The same a step before the place, where the other graph does not even have it.
+    let mut side = Graph::new("side", "what else fills 1C");
+    side.flow(Flow::entry("side door", CAR));
+    side.flow(Flow::exit("pass on", CAR));
+    side.clown_car(CAR, 10, "rooms of the house");
+    check_system(
+        vec![left(), side],
+        &["1A (queue): graph left would show that it is immune, but lacks \"side door\" of graph \
+           side; declare all that fills 1A in one graph (L22)"],
+    );
+}
+
+#[test]
+fn the_graphs_of_a_system_must_not_contradict_each_other() {
+    let half = |name, is_throttled: bool| {
+        let mut graph = Graph::new(name, "half of it");
         let enter = graph.flow(Flow::entry("enter", STOPS));
         graph.flow(Flow::exit("done", STOPS));
         let throttled = if is_throttled { vec![enter] } else { vec![] };
         graph.throttle(STOPS, 10, &throttled);
         graph
     };
-    let system = |graphs| System::new("whole", graphs).check();
-    assert!(system(vec![half(true), half(false)]).is_immune());
-    assert_eq!(system(vec![half(false), half(false)]).vulnerable(), ["1A"]);
+    check_system(
+        vec![half("one", true), half("other", false)],
+        &["1A (queue): graphs one and other disagree about whether it throttles \"enter\"; \
+           declare it alike (L22)"],
+    );
+    let mut other = Graph::new("other", "another place of that label");
+    other.flow(Flow::entry("enter", STOPS).times(2));
+    other.flow(Flow::exit("done", STOPS));
+    other.shed(Place::new("1A", "pages").of("bytes"), 11, "somebody asks again");
+    let disagree = |what| {
+        format!("1A (pages): graphs one and other disagree about {what}; declare it alike (L22)")
+    };
+    let what = ["its name", "its unit", "its technique", "its capacity", "\"enter\""];
+    let expected = what.map(disagree);
+    check_system(vec![half("one", true), other], &expected.each_ref().map(String::as_str));
 }
 
 #[test]

@@ -30,12 +30,8 @@ pub fn dot(graph: &Graph, verdict: &Verdict) -> String {
     }
     for node in graph.nodes() {
         for id in node.throttled() {
-            let _ = writeln!(
-                out,
-                "  {} -> flow{} [style=dashed, constraint=false];",
-                quote(node.label),
-                id.0
-            );
+            let (place, point) = (quote(node.label), unlabelled(graph, format!("flow{}", id.at)));
+            let _ = writeln!(out, "  {place} -> {point} [style=dashed, constraint=false];");
         }
     }
     out.push_str("}\n");
@@ -45,8 +41,7 @@ pub fn dot(graph: &Graph, verdict: &Verdict) -> String {
 fn push_place(out: &mut String, graph: &Graph, verdict: &Verdict, node: &Node) {
     let mut label = format!("{} {}\n", node.label, node.name);
     match &node.protection {
-        // L21: infinite-load management other than shedding.
-        Protection::Release { .. } | Protection::ClownCar { .. } => label.push_str("∞ "),
+        protection if protection.is_infinite() => label.push_str("∞ "),
         Protection::Throttle { .. } => {
             let _ =
                 write!(label, "stops at {} of ", bare(check::threshold(graph, node), node.unit));
@@ -60,7 +55,8 @@ fn push_place(out: &mut String, graph: &Graph, verdict: &Verdict, node: &Node) {
     };
     let _ = writeln!(out, "  {} [label={}{colour}];", quote(node.label), quote(&label));
     if let Protection::Shed { rectified_by } = node.protection {
-        let (place, shed) = (quote(node.label), quote(&format!("{} shed", node.label)));
+        let shed = unlabelled(graph, format!("{} shed", node.label));
+        let (place, shed) = (quote(node.label), quote(&shed));
         let rectified_by = quote(&format!("shed: {rectified_by}"));
         let _ = writeln!(out, "  {shed} [label={rectified_by}, shape=plaintext, fontsize=10];");
         let _ = writeln!(out, "  {place} -> {shed} [style=dotted];");
@@ -72,7 +68,7 @@ fn push_flow(out: &mut String, graph: &Graph, id: FlowId, flow: &Flow) {
     let mut end = |label: Option<&str>, side: &str| match label {
         Some(label) => quote(label),
         None => {
-            let name = format!("{side}{}", id.0);
+            let name = unlabelled(graph, format!("{side}{}", id.at));
             let _ = writeln!(out, "  {name} [shape=plaintext, label=\"\"];");
             name
         }
@@ -85,9 +81,20 @@ fn push_flow(out: &mut String, graph: &Graph, id: FlowId, flow: &Flow) {
         let _ = writeln!(out, "  {from} -> {to} [label={label}{style}];");
         return;
     }
-    let _ = writeln!(out, "  flow{} [shape=point, width=0.05];", id.0);
-    let _ = writeln!(out, "  {from} -> flow{} [label={label}, arrowhead=none{style}];", id.0);
-    let _ = writeln!(out, "  flow{} -> {to} [{}];", id.0, style.trim_start_matches(", "));
+    let point = unlabelled(graph, format!("flow{}", id.at));
+    let _ = writeln!(out, "  {point} [shape=point, width=0.05];");
+    let _ = writeln!(out, "  {from} -> {point} [label={label}, arrowhead=none{style}];");
+    let _ = writeln!(out, "  {point} -> {to} [{}];", style.trim_start_matches(", "));
+}
+
+/// A name for a node that is no place, changed until no place has it as its label: to DOT, a name is
+/// the same with quotes and without.
+fn unlabelled(graph: &Graph, mut name: String) -> String {
+    let ends = || graph.flows().iter().flat_map(|flow| [flow.from, flow.to]).flatten();
+    while graph.labels().chain(ends()).any(|label| label == name) {
+        name.push('_');
+    }
+    name
 }
 
 /// Text as a DOT string; its lines are flush left.

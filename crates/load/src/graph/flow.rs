@@ -4,9 +4,13 @@ use base::Duration;
 
 use crate::place::{Place, Technique};
 
-/// Which flow of its graph.
+/// Which flow of which graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FlowId(pub(crate) usize);
+pub struct FlowId {
+    /// The name of the graph, so that another takes no id for its own.
+    pub(crate) graph: &'static str,
+    pub(crate) at: usize,
+}
 
 /// A flow of load, and what its pace depends on.
 ///
@@ -96,8 +100,12 @@ impl Flow {
     }
 
     /// Each item that enters the flow becomes this many.
+    ///
+    /// # Panics
+    /// If that is none: such a flow is an exit.
     #[must_use]
     pub fn times(self, gain: u32) -> Flow {
+        assert!(gain > 0, "flow {:?} makes nothing of its load; declare an exit", self.name);
         Flow { gain, ..self }
     }
 

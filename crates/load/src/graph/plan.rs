@@ -24,6 +24,7 @@ pub struct Plan {
 struct Slot {
     spec: Spec,
     kind: Kind,
+    unit: &'static str,
     is_claimed: bool,
 }
 
@@ -41,6 +42,7 @@ impl Plan {
                 threshold: check::threshold(graph, node),
             },
             kind: node.kind,
+            unit: node.unit,
             is_claimed: false,
         });
         let slots = slots.collect();
@@ -63,6 +65,12 @@ impl Plan {
             slot.kind,
             place.name(),
             place.kind(),
+        );
+        assert!(
+            slot.unit == place.unit(),
+            "graph {graph} counts {} in {label}, not {}",
+            slot.unit,
+            place.unit(),
         );
         assert!(!slot.is_claimed, "place {label} of graph {graph} already has its reservoir");
         slot.is_claimed = true;
@@ -162,6 +170,13 @@ mod tests {
     fn a_namesake_is_a_bug() {
         const NAMESAKE: Place<Shed> = Place::new("1A", "buffer");
         let _ = chain(10, 100).plan().unwrap().spec(NAMESAKE);
+    }
+
+    #[test]
+    #[should_panic(expected = "graph chain counts items in 1A, not bytes")]
+    fn another_unit_is_a_bug() {
+        const OF_BYTES: Place<Release> = Place::new("1A", "buffer").of("bytes");
+        let _ = chain(10, 100).plan().unwrap().spec(OF_BYTES);
     }
 
     #[test]

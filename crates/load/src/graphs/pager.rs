@@ -41,6 +41,12 @@ pub fn graph(settings: &settings::Pager) -> Graph {
     let discard = graph.flow(Flow::exit("discard", CLEAN).after(settings.discard_after));
     graph.flow(Flow::between("hit dirty", DIRTY, REFERENCED).by_chance());
     graph.flow(Flow::between("hit clean", CLEAN, REFERENCED).by_chance());
+    graph.flow(Flow::between("hit while written", CLEANING, REFERENCED).by_chance());
+    graph.flow(Flow::between("changed while written", CLEANING, DIRTY).by_chance());
+    // Lookups of one object are one: the first takes the turn, the others join when it has loaded. So
+    // 9C stops them where it stops the first, and they bring no object of their own.
+    let meanwhile = Flow::between("loaded meanwhile", LOOKUPS, REFERENCED).by_chance();
+    let meanwhile = graph.flow(meanwhile);
 
     // L56
     graph.throttle(LOOKUPS, settings.lookups_max, &[miss]);
@@ -52,7 +58,7 @@ pub fn graph(settings: &settings::Pager) -> Graph {
          bounded batches, work in FIFO order and no caches of references keep it small",
     );
     // L58: it throttles the lookup and not set-dirty; no deadlock, for the cleaner never looks up.
-    graph.throttle(DIRTY, settings.dirty_max(), &[lookup]);
+    graph.throttle(DIRTY, settings.dirty_max(), &[lookup, meanwhile]);
     // L60: at the limit, the least recently referenced is discarded before its time.
     graph.release(CLEAN, settings.clean_max, discard);
     // L56

@@ -13,6 +13,8 @@ use base::{Duration, Instant};
 ///
 /// So entry has hysteresis: once out, it takes more than the threshold to match again. And exit is
 /// prompt: when the cleaner has caught up, whoever waits goes on at once.
+///
+/// A lookup here is one that will bring an object into memory: those that want the same object are one.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
     threshold: u64,
@@ -83,7 +85,7 @@ impl Gate {
             // L59: the cleaner's queue is empty; a batch goes on.
             self.throttled = self.throttled(now);
             self.is_matching = false;
-            self.tickets = waiting.min(self.tickets + self.batch_max);
+            self.tickets = waiting.min(self.tickets.saturating_add(self.batch_max));
         }
     }
 
@@ -100,5 +102,19 @@ impl Gate {
         if !self.is_matching && self.tickets == 0 {
             self.tickets = waiting.min(self.batch_max);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_without_limit_is_all_that_wait() {
+        let (mut gate, now) = (Gate::new(1, u64::MAX), Instant::START);
+        gate.on_dirty(now, 2, 3);
+        gate.on_cleaned(1, 3);
+        gate.on_dirty(now, 0, 3);
+        assert_eq!(gate.tickets(), 3);
     }
 }

@@ -1,15 +1,14 @@
 //! The pager as a machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use base::{Instant, Machine};
 
 use super::{Input, Output, Stage, Token, gate::Gate};
 use crate::{
-    graph::NotImmune,
     graphs::pager as graph,
-    reservoir::{Cache, Full, Marks, Meter, Tally, Throttling},
-    settings::Pager as Settings,
+    reservoir::{Cache, Marks, Meter, Tally, Watched},
+    settings::{Pager as Settings, Refused},
 };
 
 /// The numbers of all places at one moment.
@@ -33,19 +32,21 @@ pub struct Meters {
 #[derive(Clone, Debug)]
 pub struct Pager<K, V> {
     settings: Settings,
-    /// Everything in memory or on its way there.
+    /// Everything in memory, on its way there, or waited for.
     objects: BTreeMap<K, Object<V>>,
-    /// 9A.
-    lookups: Throttling<(Token, K)>,
+    /// 9A; an object that is waited for knows by whom.
+    lookups: Tally,
+    /// The objects that are waited for and not on their way, in the order of their first lookups.
+    line: VecDeque<K>,
     /// 9B; an object knows by its references that it is there.
-    referenced: Tally,
+    referenced: Watched,
     /// 9C, each object due when it has been unreferenced for long enough.
     dirty: Marks<K>,
     /// 9D.
     clean: Cache<K>,
     /// 9E; an object knows that it is being written.
     cleaning: Tally,
-    /// 9F; an object on its way knows which lookups it is for.
+    /// 9F; one lookup for each object on its way.
     loading: Tally,
     gate: Gate,
     is_throttled: bool,
@@ -53,7 +54,11 @@ pub struct Pager<K, V> {
 
 #[derive(Clone, Debug)]
 enum Object<V> {
-    Loading { tokens: Vec<Token> },
+    /// In line, or on its way for the first of these lookups; the others join that and wait in 9A.
+    Awaited {
+        tokens: Vec<Token>,
+        is_loading: bool,
+    },
     Resident(Resident<V>),
 }
 
@@ -79,6 +84,16 @@ impl<V> Resident<V> {
     }
 }
 
+impl<V> Object<V> {
+    fn stage(&self) -> Option<Stage> {
+        match self {
+            Object::Awaited { is_loading: false, .. } => None,
+            Object::Awaited { is_loading: true, .. } => Some(Stage::Loading),
+            Object::Resident(object) => Some(object.stage()),
+        }
+    }
+}
+
 impl<K: Clone + Ord, V: Clone> Machine for Pager<K, V> {
     type Input = Input<K, V>;
     type Output = Output<K, V>;
@@ -99,7 +114,7 @@ impl<K: Clone + Ord, V: Clone> Machine for Pager<K, V> {
         let unused_since = now - self.settings.discard_after;
         while self.discard_at().is_some_and(|at| at <= now) {
             let Some((key, ())) = self.clean.take_unused(unused_since) else { break };
-            self.discard(key, out);
+            discard(&mut self.objects, key, out);
         }
         self.clean_more(now, out);
         self.look_up_more(now, out);
@@ -113,14 +128,19 @@ impl<K: Clone + Ord, V: Clone> Machine for Pager<K, V> {
 }
 
 impl<K: Clone + Ord, V: Clone> Pager<K, V> {
-    /// Nothing in memory yet; refused if these settings could let it overflow.
-    pub fn new(settings: Settings) -> Result<Pager<K, V>, NotImmune> {
-        let mut plan = graph::graph(&settings).plan()?;
+    /// Nothing in memory yet; refused if these settings cannot stand together.
+    pub fn new(settings: Settings) -> Result<Pager<K, V>, Refused> {
+        settings.validate()?;
+        let mut plan = graph::graph(&settings).plan().map_err(|not_immune| Refused {
+            section: "pager",
+            breaches: vec![not_immune.to_string()],
+        })?;
         let dirty = plan.spec(graph::DIRTY);
         let pager = Pager {
             objects: BTreeMap::new(),
-            lookups: plan.throttling(graph::LOOKUPS),
-            referenced: Tally::new(plan.spec(graph::REFERENCED)),
+            lookups: plan.tally(graph::LOOKUPS),
+            line: VecDeque::new(),
+            referenced: plan.watched(graph::REFERENCED),
             dirty: Marks::new(dirty),
             clean: plan.cache(graph::CLEAN),
             cleaning: plan.tally(graph::CLEANING),
@@ -171,26 +191,33 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
 
     /// Where an object is; nowhere, if only the store has it.
     pub fn stage(&self, key: &K) -> Option<Stage> {
-        match self.objects.get(key)? {
-            Object::Loading { .. } => Some(Stage::Loading),
-            Object::Resident(object) => Some(object.stage()),
-        }
+        self.objects.get(key)?.stage()
     }
 
     /// Every object in memory or on its way there, and where it is.
     pub fn stages(&self) -> impl Iterator<Item = (&K, Stage)> {
-        self.objects.iter().map(|(key, object)| match object {
-            Object::Loading { .. } => (key, Stage::Loading),
-            Object::Resident(object) => (key, object.stage()),
+        self.objects.iter().filter_map(|(key, object)| Some((key, object.stage()?)))
+    }
+
+    /// The lookups that wait in 9A, by object, and first come first for each.
+    pub fn waiting(&self) -> impl Iterator<Item = (&K, Token)> {
+        self.objects.iter().flat_map(|(key, object)| {
+            let tokens = match object {
+                Object::Awaited { tokens, is_loading: false } => &tokens[..],
+                // The first of them is in 9F.
+                Object::Awaited { tokens, is_loading: true } => &tokens[1..],
+                Object::Resident(_) => &[],
+            };
+            tokens.iter().map(move |&token| (key, token))
         })
     }
 
-    /// The lookups that wait in 9A, first come first.
-    pub fn waiting(&self) -> impl Iterator<Item = &(Token, K)> {
-        self.lookups.iter()
+    /// The objects that lookups wait for and that are not on their way, in the order of their turns.
+    pub fn line(&self) -> impl Iterator<Item = &K> {
+        self.line.iter()
     }
 
-    /// How many of those that wait have leave to go on, once the store has room for them (L59).
+    /// How many objects, from the front of the line, may be loaded once the store has room (L59).
     pub fn tickets(&self) -> u64 {
         self.gate.tickets()
     }
@@ -214,7 +241,7 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
     pub fn meters(&self, now: Instant) -> Meters {
         Meters {
             lookups: self.lookups.meter(now),
-            referenced: self.referenced.meter(now),
+            referenced: self.referenced.meter(),
             dirty: Meter { throttled: self.gate.throttled(now), ..self.dirty.meter() },
             clean: self.clean.meter(),
             cleaning: self.cleaning.meter(now),
@@ -227,11 +254,15 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
         if self.resident(&key).is_some() {
             return self.grant(now, token, key, out);
         }
-        let waiting = self.lookups.level();
-        match self.lookups.push(now, (token, key)) {
-            Ok(()) => self.gate.on_wait(waiting),
-            Err(Full((token, _))) => out.push(Output::Refused { token }),
+        if self.lookups.enter(now, 1).is_err() {
+            return out.push(Output::Refused { token });
         }
+        if let Some(Object::Awaited { tokens, .. }) = self.objects.get_mut(&key) {
+            return tokens.push(token);
+        }
+        self.gate.on_wait(self.in_line());
+        self.line.push_back(key.clone());
+        self.objects.insert(key, Object::Awaited { tokens: vec![token], is_loading: false });
     }
 
     fn on_drop(&mut self, now: Instant, key: K, out: &mut Vec<Output<K, V>>) {
@@ -242,21 +273,21 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
         object.references -= 1;
         if object.references == 0 {
             object.used_at = now;
-            self.referenced.leave(now);
+            self.referenced.leave(1);
             self.put_by(now, key, out);
         }
     }
 
     fn on_loaded(&mut self, now: Instant, key: K, value: V, out: &mut Vec<Output<K, V>>) {
-        let Some(Object::Loading { tokens }) = self.objects.get_mut(&key) else {
+        let Some(Object::Awaited { tokens, is_loading: true }) = self.objects.get_mut(&key) else {
             panic!("an object was loaded that was not asked for");
         };
         let tokens = std::mem::take(tokens);
-        for token in &tokens {
-            self.loading.leave(now);
-            out.push(Output::Granted { token: *token, key: key.clone() });
-        }
-        self.referenced.enter(now);
+        // One was at the store for it; the others are hits, and no hit waits for its turn.
+        self.loading.leave(now, 1);
+        self.lookups.leave(now, tokens.len() as u64 - 1);
+        out.extend(tokens.iter().map(|&token| Output::Granted { token, key: key.clone() }));
+        self.referenced.enter(1);
         let object = Resident {
             value,
             references: tokens.len() as u64,
@@ -273,11 +304,11 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
         };
         assert!(object.is_being_written, "an object was cleaned that was not given to be written");
         object.is_being_written = false;
-        self.cleaning.leave(now);
+        self.cleaning.leave(now, 1);
         if object.references == 0 {
             self.put_by(now, key, out);
         }
-        self.gate.on_cleaned(self.dirty.level(), self.lookups.level());
+        self.gate.on_cleaned(self.dirty.level(), self.in_line());
     }
 
     /// An object that nobody holds, and that is not being written, goes to 9C or 9D.
@@ -287,13 +318,12 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
         match object.stage() {
             Stage::Dirty => {
                 self.dirty.mark(key, (), used_at + self.settings.clean_after);
-                self.gate.on_dirty(now, self.dirty.level(), self.lookups.level());
+                self.gate.on_dirty(now, self.dirty.level(), self.in_line());
             }
             Stage::Clean => {
                 // L60: at the limit, the least recently referenced goes before its time.
-                if let Some((early, ())) = self.clean.put(key, (), used_at) {
-                    self.discard(early, out);
-                }
+                let objects = &mut self.objects;
+                self.clean.put(key, (), 1, used_at, |early, ()| discard(objects, early, out));
             }
             // Its write tells us when it ends.
             Stage::Cleaning | Stage::Referenced | Stage::Loading => {}
@@ -306,11 +336,11 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
         let stage = object.stage();
         object.references += 1;
         if stage != Stage::Referenced {
-            self.referenced.enter(now);
+            self.referenced.enter(1);
         }
         if stage == Stage::Dirty {
             self.dirty.remove(&key);
-            self.gate.on_dirty(now, self.dirty.level(), self.lookups.level());
+            self.gate.on_dirty(now, self.dirty.level(), self.in_line());
         } else if stage == Stage::Clean {
             self.clean.remove(&key);
         }
@@ -331,49 +361,36 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
             object.is_dirty = false;
             object.is_being_written = true;
             let value = object.value.clone();
-            self.cleaning.enter(now);
-            self.gate.on_dirty(now, self.dirty.level(), self.lookups.level());
+            self.cleaning.enter(now, 1).expect("it is open");
+            self.gate.on_dirty(now, self.dirty.level(), self.in_line());
             out.push(Output::Write { key, value });
         }
     }
 
-    /// 9A to 9F and on: lookups go as far as the gate and the store's room allow.
+    /// 9A to 9F: lookups go as far as the gate and the store's room allow.
     fn look_up_more(&mut self, now: Instant, out: &mut Vec<Output<K, V>>) {
         loop {
             if self.loading.level() == 0 {
-                self.gate.on_loaded(self.lookups.level());
+                self.gate.on_loaded(self.in_line());
             }
-            let Some((_, key)) = self.lookups.first() else { break };
-            let is_resident = self.resident(key).is_some();
-            let has_room = is_resident || self.loading.is_open();
             let may_go = !self.is_throttled || self.gate.may_release(self.dirty.level());
-            if !has_room || !may_go {
+            if !may_go || !self.loading.is_open() {
                 break;
             }
-            let Some((token, key)) = self.lookups.pop(now) else { break };
-            self.gate.on_release();
-            if is_resident {
-                self.grant(now, token, key, out);
-            } else {
-                self.load(now, token, key, out);
+            let Some(key) = self.line.pop_front() else { break };
+            if let Some(Object::Awaited { is_loading, .. }) = self.objects.get_mut(&key) {
+                *is_loading = true;
             }
+            self.gate.on_release();
+            self.lookups.leave(now, 1);
+            self.loading.enter(now, 1).expect("it is open");
+            out.push(Output::Load { key });
         }
     }
 
-    /// Asks the store for an object, unless it has been asked already.
-    fn load(&mut self, now: Instant, token: Token, key: K, out: &mut Vec<Output<K, V>>) {
-        self.loading.enter(now);
-        if let Some(Object::Loading { tokens }) = self.objects.get_mut(&key) {
-            return tokens.push(token);
-        }
-        self.objects.insert(key.clone(), Object::Loading { tokens: vec![token] });
-        out.push(Output::Load { key });
-    }
-
-    fn discard(&mut self, key: K, out: &mut Vec<Output<K, V>>) {
-        if let Some(Object::Resident(object)) = self.objects.remove(&key) {
-            out.push(Output::Discarded { key, value: object.value });
-        }
+    /// How many objects are waited for and not on their way.
+    fn in_line(&self) -> u64 {
+        self.line.len() as u64
     }
 
     fn discard_at(&self) -> Option<Instant> {
@@ -385,5 +402,12 @@ impl<K: Clone + Ord, V: Clone> Pager<K, V> {
             Some(Object::Resident(object)) => Some(object),
             _ => None,
         }
+    }
+}
+
+/// Takes an object out of memory.
+fn discard<K: Ord, V>(objects: &mut BTreeMap<K, Object<V>>, key: K, out: &mut Vec<Output<K, V>>) {
+    if let Some(Object::Resident(object)) = objects.remove(&key) {
+        out.push(Output::Discarded { key, value: object.value });
     }
 }

@@ -77,7 +77,7 @@ pub enum Output<K, V> {
 /// Where an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// On its way from the store, for the lookups in 9F that want it.
+    /// On its way from the store, for a lookup in 9F and those that have joined it.
     Loading,
     /// 9B: a task holds it.
     Referenced,

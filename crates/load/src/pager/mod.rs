@@ -24,6 +24,9 @@
 //!
 //! What the paper leaves open:
 //! - Lookups at the store are a place of their own, 9F, with a bound.
+//! - Lookups of one object are let go as one, in the turn of the first, because together they bring one
+//!   object. The first goes to the store. The others stay in 9A, and so within its bound, until the
+//!   object has come. So nobody waits for an object that is in memory already.
 //! - When more wait than one batch, the next batch goes on when all of the last has been loaded. To
 //!   wait until the cleaner's queue has filled and emptied once more could take for ever.
 

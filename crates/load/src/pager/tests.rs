@@ -149,6 +149,85 @@ fn lookups_of_an_object_on_its_way_share_one_load() {
 }
 
 #[test]
+fn lookups_of_one_object_take_one_place_at_the_store() {
+    check(
+        "0 1 wants a
+         0 2 wants a
+         0 3 wants a
+         0 4 wants b
+         0 5 wants c
+         0 6 wants d
+         1 store loads a",
+        "0 load a
+         0 load b
+         0 load c
+         1 1 has a
+         1 2 has a
+         1 3 has a
+         1 load d",
+    );
+}
+
+#[test]
+fn lookups_that_join_a_load_are_bounded() {
+    check(
+        "0 0 wants a
+         0 1 wants a
+         0 2 wants a
+         0 3 wants a
+         0 4 wants a
+         0 5 wants a
+         1 store loads a
+         2 5 wants a",
+        "0 load a
+         0 5 refused
+         1 0 has a
+         1 1 has a
+         1 2 has a
+         1 3 has a
+         1 4 has a
+         2 5 has a",
+    );
+}
+
+#[test]
+fn a_lookup_that_waits_for_an_object_is_granted_with_it_and_needs_no_turn() {
+    let script = make_dirty(0, "abc")
+        + "1 1 wants x
+           1 2 wants y
+           1 3 wants x
+           2 store wrote a
+           3 4 wants x
+           4 store loads x
+           5 5 wants x";
+    let expected = made_dirty(0, "abc") + "\n0 matching\n0 write a\n2 write b\n2 load x\n";
+    check(&script, &(expected + "4 1 has x\n4 3 has x\n4 4 has x\n5 5 has x"));
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let check = |settings: Settings, expected: &str| {
+        let refused = Pager::<char, ()>::new(settings).expect_err("they are bad").to_string();
+        assert!(refused.contains(expected), "{refused}");
+    };
+    check(Settings { batch_max: 0, ..SMALL }, "`batch_max` must be above 0");
+    check(Settings { batch_max: 10, ..SMALL }, "`batch_max` ≤ `referenced_expected`");
+    check(Settings { clean_after: Duration::ZERO, ..SMALL }, "`clean_after` must be above 0");
+    check(Settings { dirty_threshold: 0, ..SMALL }, "`dirty_threshold`");
+}
+
+#[test]
+fn what_tasks_hold_throttles_nothing() {
+    let mut world = World { pager: small(), log: Vec::new() };
+    for key in 'a'..='l' {
+        world.line(&format!("0 1 wants {key}"));
+        world.line(&format!("0 store loads {key}"));
+    }
+    let referenced = world.pager.meters(Instant::from_secs(100)).referenced;
+    assert_eq!((referenced.level, referenced.throttled), (12, Duration::ZERO));
+}
+
+#[test]
 fn a_dirty_object_is_written_three_minutes_after_it_was_let_go() {
     check(
         "0 1 wants a

@@ -6,12 +6,19 @@ use base::{Duration, Instant};
 ///
 /// After each stretch of work comes a rest in proportion, so that from any start to the next the share
 /// is kept. Rest is not saved up: after an idle night the work is as nice as ever.
+///
+/// No rest is longer than [`REST_MAX`]. A computer that sleeps during work is not working, but here it
+/// looks the same, and ten days of that must not cost days of rest. So the share is kept only for
+/// stretches that earn no longer rest, which at 80 % is up to four hours; break longer work up.
 #[derive(Clone, Debug)]
 pub struct Duty {
     percent: u32,
     state: State,
     worked: Duration,
 }
+
+/// The longest rest.
+pub const REST_MAX: Duration = Duration::from_secs(3_600);
 
 #[derive(Clone, Debug)]
 enum State {
@@ -60,11 +67,11 @@ impl Duty {
         self.worked
     }
 
-    /// The shortest rest with which `work` is no more than the share, rounded up.
+    /// The shortest rest with which `work` is no more than the share, rounded up, or the longest rest.
     fn rest_after(&self, work: Duration) -> Duration {
         let percent = u128::from(self.percent);
         let nanos = (work.as_nanos() * (100 - percent)).div_ceil(percent);
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(REST_MAX)
     }
 }
 
@@ -82,6 +89,15 @@ mod tests {
         assert_eq!(duty.may_start_at(), Some(at(100)));
         assert_eq!(duty.begin(at(99)), Err(TooSoon));
         assert_eq!(duty.begin(at(100)), Ok(()));
+    }
+
+    #[test]
+    fn a_suspend_during_work_costs_no_more_than_the_longest_rest() {
+        let mut duty = Duty::new(80);
+        let woken_at = Instant::from_secs(10 * 86_400);
+        assert_eq!(duty.begin(Instant::START), Ok(()));
+        duty.end(woken_at);
+        assert_eq!(duty.may_start_at(), Some(woken_at + REST_MAX));
     }
 
     #[test]

@@ -10,9 +10,14 @@ use crate::Spec;
 /// First in, first out for each source; the sources take turns.
 ///
 /// A source may hold as much as there is room left for everybody (Choudhury and Hahne's dynamic
-/// threshold). One busy source alone thus fills half the queue, two fill a third each, and whoever
-/// comes next always finds room. The price is the room that stays empty; the gain is that nobody needs
-/// to know how many sources there are, and nothing that has entered is ever thrown out.
+/// threshold). One busy source alone thus fills half the queue and two fill a third each. Whoever comes
+/// next finds room, unless so many have come that the queue is full. The price is the room that stays
+/// empty; the gain is that nobody needs to know how many sources there are, and nothing that has entered
+/// is ever thrown out.
+///
+/// Whether a flow may run depends on its source, so each asks [`has_room`](Fair::has_room) at the
+/// throttled link. That link must end here: with anything between, what is on its way when a source has
+/// used up its room would not fit (L23).
 #[derive(Clone, Debug)]
 pub struct Fair<S, T> {
     /// The sources that have something waiting, and where in `queues`.
@@ -30,7 +35,12 @@ const FREE_ITEMS_MAX: usize = 32;
 
 impl<S: Clone + Ord, T> Fair<S, T> {
     /// An empty queue for this place.
+    ///
+    /// # Panics
+    /// If the place's threshold is below its capacity: then it throttles from further back.
     pub fn new(spec: Spec) -> Fair<S, T> {
+        let label = spec.label;
+        assert!(spec.threshold == spec.capacity, "{label} must throttle the flow that enters it");
         Fair {
             sources: BTreeMap::new(),
             queues: Vec::new(),
@@ -45,12 +55,7 @@ impl<S: Clone + Ord, T> Fair<S, T> {
         self.tally.spec()
     }
 
-    /// Whether the flows that it throttles may run; see [`Tally`] on hysteresis.
-    pub fn is_open(&self) -> bool {
-        self.tally.is_open()
-    }
-
-    /// Whether this source may push one more.
+    /// Whether the flow from this source may run: it may push one more.
     pub fn has_room(&self, source: &S) -> bool {
         let room = self.spec().capacity - self.level();
         self.level_of(source) < room
@@ -65,9 +70,11 @@ impl<S: Clone + Ord, T> Fair<S, T> {
             self.tally.refuse();
             return Err(Full(item));
         }
+        if self.tally.enter(now, 1).is_err() {
+            return Err(Full(item));
+        }
         let at = known.unwrap_or_else(|| self.begin(source));
         self.queues[at].push_back(item);
-        self.tally.enter(now);
         Ok(())
     }
 
@@ -83,7 +90,7 @@ impl<S: Clone + Ord, T> Fair<S, T> {
         } else {
             self.turns.push_back((source.clone(), at));
         }
-        self.tally.leave(now);
+        self.tally.leave(now, 1);
         Some((source, item))
     }
 
@@ -114,6 +121,9 @@ impl<S: Clone + Ord, T> Fair<S, T> {
     }
 
     /// Its numbers at this moment.
+    ///
+    /// Its throttled time is that of being full, when all sources stood still. That a source had used up
+    /// its own room shows in what was refused, if the source did not ask.
     pub fn meter(&self, now: Instant) -> Meter {
         self.tally.meter(now)
     }
@@ -145,6 +155,23 @@ mod tests {
     #[test]
     fn a_busy_source_leaves_room_for_those_to_come() {
         check(8, "a1 a2 a3 a4 a5 b1 b2 b3 c1 d1 e1", "a5 b3 e1", "a1 b1 c1 d1 a2 b2 a3 a4");
+    }
+
+    #[test]
+    fn when_it_is_full_nobody_has_room() {
+        let spec = Spec { label: "T", name: "test", capacity: 2, threshold: 2 };
+        let (mut queue, now) = (Fair::new(spec), Instant::START);
+        queue.push(now, 'a', 1).expect("it has room");
+        assert!(!queue.has_room(&'a') && queue.has_room(&'b'));
+        queue.push(now, 'b', 1).expect("it has room");
+        assert!(!queue.has_room(&'c'));
+        assert_eq!(queue.push(now, 'c', 1), Err(Full(1)));
+    }
+
+    #[test]
+    #[should_panic(expected = "T must throttle the flow that enters it")]
+    fn it_cannot_throttle_from_further_back() {
+        Fair::<char, ()>::new(Spec { label: "T", name: "test", capacity: 3, threshold: 2 });
     }
 
     #[test]

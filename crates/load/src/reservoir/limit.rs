@@ -38,7 +38,7 @@ pub struct Permit {
 
 /// How a piece of work went, apart from how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// It was done.
     Done,
     /// It was refused or timed out: whatever does it has too much to do.
@@ -74,13 +74,13 @@ impl Limit {
     }
 
     /// A piece of work is over.
-    pub fn end(&mut self, now: Instant, permit: Permit, verdict: Verdict) {
+    pub fn end(&mut self, now: Instant, permit: Permit, outcome: Outcome) {
         self.running -= 1;
         let is_slow = now.since(permit.began_at) > self.target;
-        match verdict {
-            Verdict::Neutral => {}
-            Verdict::Done if !is_slow => self.on_good(permit),
-            Verdict::Done | Verdict::Overloaded => self.on_bad(now, permit),
+        match outcome {
+            Outcome::Neutral => {}
+            Outcome::Done if !is_slow => self.on_good(permit),
+            Outcome::Done | Outcome::Overloaded => self.on_bad(now, permit),
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
         for _ in 0..rounds {
             let permits: Vec<_> = std::iter::from_fn(|| limit.begin(now)).collect();
             now = now + Duration::from_millis(latency(limit.get()));
-            permits.into_iter().for_each(|permit| limit.end(now, permit, Verdict::Done));
+            permits.into_iter().for_each(|permit| limit.end(now, permit, Outcome::Done));
             now = now + Duration::from_millis(1);
             seen.push(limit.get());
         }
@@ -148,7 +148,7 @@ mod tests {
         for _ in 0..50 {
             let permit = limit.begin(now).expect("little is under way");
             now = now + Duration::from_millis(10);
-            limit.end(now, permit, Verdict::Done);
+            limit.end(now, permit, Outcome::Done);
         }
         assert_eq!(limit.get(), 2, "one at a time reaches a limit of one, not of two");
     }
@@ -157,7 +157,7 @@ mod tests {
     fn what_has_nothing_to_do_with_load_changes_nothing() {
         let mut limit = Limit::new(20, Duration::from_millis(100));
         let permit = limit.begin(Instant::START).expect("nothing is under way");
-        limit.end(Instant::from_secs(9), permit, Verdict::Neutral);
+        limit.end(Instant::from_secs(9), permit, Outcome::Neutral);
         assert_eq!((limit.get(), limit.running()), (1, 0));
     }
 }

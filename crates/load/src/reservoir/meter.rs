@@ -6,6 +6,9 @@ use base::Duration;
 ///
 /// What entered has left or is still there: `entered == left + level`, always. What was refused or
 /// shed never entered.
+///
+/// Amounts are in the place's unit: items, or bytes where the place counts bytes. Arrivals are counted
+/// one by one, however large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meter {
     /// How much is there now.
@@ -20,7 +23,8 @@ pub struct Meter {
     pub released: u64,
     /// Of what has left: taken out too late to be of use (L53).
     pub expired: u64,
-    /// Arrivals that were shed and await their rectification (L17).
+    /// Arrivals that were shed so far, each handed back to be rectified (L17). Whether it was, is not
+    /// known here: this never falls.
     pub shed: u64,
     /// Arrivals that were handed back for want of room.
     pub refused: u64,
@@ -43,15 +47,21 @@ impl Count {
     }
 
     #[inline]
-    pub(super) fn enter(&mut self) {
-        self.entered += 1;
-        self.level += 1;
+    pub(super) fn enter(&mut self, amount: u64) {
+        self.entered += amount;
+        self.level += amount;
         self.level_max = self.level_max.max(self.level);
     }
 
     #[inline]
-    pub(super) fn leave(&mut self) {
-        self.level -= 1;
+    pub(super) fn leave(&mut self, amount: u64) {
+        assert!(amount <= self.level, "{amount} cannot leave where {} are", self.level);
+        self.level -= amount;
+    }
+
+    /// Counts what comes in and goes out again at once.
+    pub(super) fn pass(&mut self, amount: u64) {
+        self.entered += amount;
     }
 
     /// The numbers known here; the others are zero.

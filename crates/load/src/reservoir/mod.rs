@@ -11,6 +11,9 @@
 //! | release early (L25) | [`Releasing`] | [`Cache`] |
 //! | never reached (clown car, L26) | | [`Marks`], [`Ranks`] |
 //! | drop and rectify (L17) | [`Shedding`] | |
+//! | none: it is only watched (L61) | | [`Watched`] |
+//!
+//! A place counts items, each as 1, or bytes: then [`Tally`] is told amounts and [`Cache`] weights.
 //!
 //! [`Duty`] and [`Limit`] hold nothing. They say when work may start: the one for niceness, the other
 //! because whatever does the work is slower than we hoped.
@@ -31,17 +34,19 @@ mod releasing;
 mod shedding;
 mod tally;
 mod throttling;
+mod watched;
 
 pub use cache::Cache;
-pub use duty::{Duty, TooSoon};
+pub use duty::{Duty, REST_MAX, TooSoon};
 pub use fair::Fair;
-pub use limit::{Limit, Permit, Verdict};
+pub use limit::{Limit, Outcome, Permit};
 pub use marks::Marks;
 pub use meter::Meter;
-pub use outstanding::Outstanding;
+pub use outstanding::{NotInserted, Outstanding};
 pub use ranks::{Rank, Ranks};
-pub use refusal::{Full, Shed};
+pub use refusal::{Dropped, Full};
 pub use releasing::Releasing;
 pub use shedding::{Popped, Shedding};
 pub use tally::Tally;
 pub use throttling::Throttling;
+pub use watched::Watched;

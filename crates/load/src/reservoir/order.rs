@@ -52,10 +52,30 @@ impl<O: Copy + Ord, K: Clone + Ord, V> Order<O, K, V> {
         let old = match self.entries.entry(key.clone()) {
             btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(Entry { place, value });
-                self.count.enter();
+                self.count.enter(1);
                 None
             }
             btree_map::Entry::Occupied(mut occupied) => {
+                let old = occupied.insert(Entry { place, value });
+                self.keys.remove(&old.place);
+                Some(old.value)
+            }
+        };
+        self.keys.insert(place, key);
+        old
+    }
+
+    /// As `put`, but an old entry never moves before its equals.
+    pub(super) fn put_latest(&mut self, key: K, order: O, value: V) -> Option<V> {
+        let mut place = self.next_place(order);
+        let old = match self.entries.entry(key.clone()) {
+            btree_map::Entry::Vacant(vacant) => {
+                vacant.insert(Entry { place, value });
+                self.count.enter(1);
+                None
+            }
+            btree_map::Entry::Occupied(mut occupied) => {
+                place.0 = place.0.max(occupied.get().place.0);
                 let old = occupied.insert(Entry { place, value });
                 self.keys.remove(&old.place);
                 Some(old.value)
@@ -71,7 +91,7 @@ impl<O: Copy + Ord, K: Clone + Ord, V> Order<O, K, V> {
         match self.entries.entry(key.clone()) {
             btree_map::Entry::Vacant(vacant) => {
                 vacant.insert(Entry { place, value });
-                self.count.enter();
+                self.count.enter(1);
             }
             btree_map::Entry::Occupied(occupied) if occupied.get().place.0 == order => return,
             btree_map::Entry::Occupied(mut occupied) => {
@@ -96,7 +116,7 @@ impl<O: Copy + Ord, K: Clone + Ord, V> Order<O, K, V> {
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         let entry = self.entries.remove(key)?;
         self.keys.remove(&entry.place);
-        self.count.leave();
+        self.count.leave(1);
         Some(entry.value)
     }
 
@@ -107,7 +127,7 @@ impl<O: Copy + Ord, K: Clone + Ord, V> Order<O, K, V> {
     pub(super) fn pop(&mut self) -> Option<(K, V)> {
         let (_, key) = self.keys.pop_first()?;
         let entry = self.entries.remove(&key)?;
-        self.count.leave();
+        self.count.leave(1);
         Some((key, entry.value))
     }
 

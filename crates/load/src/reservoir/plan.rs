@@ -1,9 +1,11 @@
 //! The reservoirs of a plan: each place gets one that keeps to the place's technique.
 
-use super::{Cache, Fair, Marks, Outstanding, Ranks, Releasing, Shedding, Tally, Throttling};
+use super::{
+    Cache, Fair, Marks, Outstanding, Ranks, Releasing, Shedding, Tally, Throttling, Watched,
+};
 use crate::{
     graph::Plan,
-    place::{ClownCar, Place, Release, Shed, Throttle},
+    place::{ClownCar, Place, Release, Shed, Throttle, Unprotected},
 };
 
 /// Makes the reservoir for a place. As [`Plan::spec`], each panics if the place is not in the graph
@@ -14,13 +16,14 @@ impl Plan {
         Throttling::new(self.spec(place))
     }
 
-    /// A queue that throttles and is fair to its sources.
+    /// A queue that throttles and is fair to its sources. Panics also if the throttled flow does not
+    /// end here.
     pub fn fair<S: Clone + Ord, T>(&mut self, place: Place<Throttle>) -> Fair<S, T> {
         Fair::new(self.spec(place))
     }
 
     /// A throttling set of what awaits an answer.
-    pub fn outstanding<K: Ord, V>(&mut self, place: Place<Throttle>) -> Outstanding<K, V> {
+    pub fn outstanding<K: Clone + Ord, V>(&mut self, place: Place<Throttle>) -> Outstanding<K, V> {
         Outstanding::new(self.spec(place))
     }
 
@@ -52,5 +55,10 @@ impl Plan {
     /// A queue that sheds.
     pub fn shedding<T>(&mut self, place: Place<Shed>) -> Shedding<T> {
         Shedding::new(self.spec(place))
+    }
+
+    /// A count of what nothing protects and lives elsewhere.
+    pub fn watched(&mut self, place: Place<Unprotected>) -> Watched {
+        Watched::new(self.spec(place))
     }
 }

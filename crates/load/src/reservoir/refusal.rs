@@ -7,15 +7,15 @@ pub struct Full<T>(pub T);
 
 /// The arrival was dropped, and somebody must hear of it (L17).
 ///
-/// The item comes out only through [`rectify`](Shed::rectify), so that a reader of the code finds the
+/// The item comes out only through [`rectify`](Dropped::rectify), so that a reader of the code finds the
 /// rectification at the place of the shedding.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "shedding without rectification is loss; call `rectify`"]
-pub struct Shed<T>(T);
+pub struct Dropped<T>(T);
 
-impl<T> Shed<T> {
-    pub(super) fn new(item: T) -> Shed<T> {
-        Shed(item)
+impl<T> Dropped<T> {
+    pub(super) fn new(item: T) -> Dropped<T> {
+        Dropped(item)
     }
 
     /// Hands the item to what makes good for its loss.

@@ -40,7 +40,7 @@ impl<T> Releasing<T> {
             None
         };
         self.items.push_back(item);
-        self.count.enter();
+        self.count.enter(1);
         early
     }
 
@@ -48,7 +48,7 @@ impl<T> Releasing<T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let item = self.items.pop_front()?;
-        self.count.leave();
+        self.count.leave(1);
         Some(item)
     }
 

@@ -51,12 +51,10 @@ impl<T> Throttling<T> {
     /// Puts an item at the end, or hands it back.
     #[inline]
     pub fn push(&mut self, now: Instant, item: T) -> Result<(), Full<T>> {
-        if self.tally.is_full() {
-            self.tally.refuse();
+        if self.tally.enter(now, 1).is_err() {
             return Err(Full(item));
         }
         self.items.push_back(item);
-        self.tally.enter(now);
         Ok(())
     }
 
@@ -64,7 +62,7 @@ impl<T> Throttling<T> {
     #[inline]
     pub fn pop(&mut self, now: Instant) -> Option<T> {
         let item = self.items.pop_front()?;
-        self.tally.leave(now);
+        self.tally.leave(now, 1);
         Some(item)
     }
 

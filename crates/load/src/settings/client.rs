@@ -2,8 +2,11 @@
 
 use base::Duration;
 
-use super::refusal::{Refused, Review};
-use crate::graphs;
+use super::refusal::{PERIOD_MAX, Refused, Review};
+use crate::{graph::words::span, graphs};
+
+/// The shortest time after which a cached file can be cold: what is used daily is not.
+const COLD_MIN: Duration = Duration::from_secs(86_400);
 
 const KEYS: &[(&str, &str)] = &[
     ("6A", "buffered_max"),
@@ -23,20 +26,23 @@ pub struct Client {
     pub flush_period: Duration,
     /// 6B: updates kept for merging. More than `buffered_max`, because those can all still arrive.
     pub updates_max: u64,
-    /// How long an update waits in 6B, to be merged with others, before it is pushed.
+    /// How long an update waits in 6B, to be merged with others, before it is pushed; at most a day,
+    /// because 6B counts on it to drain.
     pub push_period: Duration,
     /// 6C: updates pushed and not yet acknowledged.
     pub sent_max: u64,
     /// 6D: notices of a first replica that wait for their disk write.
     pub notices_max: u64,
-    /// How often the client asks which of its dirty files are clean, to make up for shed notices.
+    /// How often the client asks which of its dirty files are clean, to make up for shed notices; at
+    /// most a day, because what 6D sheds is lost until then.
     pub rectify_period: Duration,
-    /// 6E: all room of the cache, in bytes: dirty files may take it all. More than `clean_bytes`,
-    /// because an application may modify every cached file.
+    /// 6E: all room of the cache, in bytes, and what dirty files may come to take. More than
+    /// `clean_bytes`: applications can create dirty files up to `cache_bytes` − `clean_bytes`, and
+    /// only by modifying clean files do they get further.
     pub cache_bytes: u64,
     /// 6F: of that, what clean files may take.
     pub clean_bytes: u64,
-    /// How long a cached file must be unused to be cold (L28).
+    /// How long a cached file must be unused to be cold, at least a day (L28).
     pub cold_after: Duration,
 }
 
@@ -68,6 +74,15 @@ impl Client {
             ("rectify_period", self.rectify_period),
             ("cold_after", self.cold_after),
         ]);
+        review.require_at_most(
+            PERIOD_MAX,
+            &[("push_period", self.push_period), ("rectify_period", self.rectify_period)],
+        );
+        let cold_after = self.cold_after;
+        review.require(cold_after.is_zero() || cold_after >= COLD_MIN, || {
+            let (min, is) = (span(COLD_MIN), span(cold_after));
+            format!("{min} ≤ `cold_after` must hold, but it is {is}")
+        });
         review.verdict()
     }
 }
@@ -116,5 +131,21 @@ mod tests {
         let client = Client { push_period: Duration::ZERO, ..Client::default() };
         let refused = client.validate().unwrap_err();
         assert_eq!(refused.breaches, ["`push_period` must be above 0"]);
+    }
+
+    #[test]
+    fn what_others_count_on_comes_within_a_day() {
+        let (push_period, rectify_period) = (Duration::MAX, Duration::from_secs(90_000));
+        let client = Client { push_period, rectify_period, ..Client::default() };
+        let breaches = client.validate().unwrap_err().breaches;
+        assert!(breaches[0].starts_with("`push_period` ≤ 1 d must hold, but it is "));
+        assert_eq!(breaches[1..], ["`rectify_period` ≤ 1 d must hold, but it is 25 h"]);
+    }
+
+    #[test]
+    fn what_was_used_today_is_not_cold() {
+        let client = Client { cold_after: Duration::from_secs(3_600), ..Client::default() };
+        let expected = "1 d ≤ `cold_after` must hold, but it is 1 h";
+        assert_eq!(client.validate().unwrap_err().breaches, [expected]);
     }
 }

@@ -2,7 +2,7 @@
 
 use base::Duration;
 
-use super::refusal::{Refused, Review};
+use super::refusal::{PERIOD_MAX, Refused, Review};
 use crate::graphs;
 
 const KEYS: &[(&str, &str)] = &[("7A", "files_max"), ("7B", "files_max"), ("7C", "requests_max")];
@@ -14,11 +14,13 @@ pub struct Directory {
     pub files_max: u64,
     /// How long a written file rests before its replicas are made (L10).
     ///
-    /// The paper's hour is long for people who close their laptops; ours is far below.
+    /// The paper's hour is long for people who close their laptops; ours is far below. At most a day,
+    /// because a file has only one copy until then.
     pub absorb_period: Duration,
     /// 7C: replica requests that hosts have not yet answered (L46).
     pub requests_max: u64,
-    /// How long a host has to answer a replica request; the request says so too (L53).
+    /// How long a host has to answer a replica request; the request says so too (L53). At
+    /// most a day, because 7C counts on it to drain.
     pub request_timeout: Duration,
     /// How often in a row a file's replication may fail before its source is suspected (L49).
     pub failures_max: u32,
@@ -52,6 +54,10 @@ impl Directory {
             ("request_timeout", self.request_timeout),
             ("ceiling_period", self.ceiling_period),
         ]);
+        review.require_at_most(
+            PERIOD_MAX,
+            &[("absorb_period", self.absorb_period), ("request_timeout", self.request_timeout)],
+        );
         review.require(self.failures_max > 0, || "`failures_max` must be above 0".to_owned());
         review.require(self.rank_max > 0, || "`rank_max` must be above 0".to_owned());
         review.verdict()
@@ -70,6 +76,16 @@ mod tests {
         let labels: Vec<_> = KEYS.iter().map(|&(label, _)| label).collect();
         let graph = graphs::directory::graph(&Directory::default());
         assert_eq!(labels, graph.labels().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_others_count_on_comes_within_a_day() {
+        let (absorb_period, request_timeout) = (Duration::from_secs(172_800), Duration::MAX);
+        let directory = Directory { absorb_period, request_timeout, ..Directory::default() };
+        let breaches = directory.validate().unwrap_err().breaches;
+        assert_eq!(breaches.len(), 2);
+        assert_eq!(breaches[0], "`absorb_period` ≤ 1 d must hold, but it is 2 d");
+        assert!(breaches[1].starts_with("`request_timeout` ≤ 1 d must hold, but it is "));
     }
 
     #[test]

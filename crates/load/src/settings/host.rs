@@ -20,7 +20,7 @@ pub struct Host {
     pub duty_percent: u32,
     /// How often the rank ceiling rises if there is room (L32).
     pub ceiling_rise_period: Duration,
-    /// Free space that counts as room, in multiples of `free_space_target` (L32).
+    /// Free space that counts as room, in multiples of `free_space_target`, at least 2 (L32).
     pub ceiling_rise_free_factor: u32,
     /// How often the rank ceiling rises in any case, since caches go cold (L32).
     pub ceiling_creep_period: Duration,
@@ -53,10 +53,18 @@ impl Host {
         review.require((1..=100).contains(&duty), || {
             format!("1 ≤ `duty_percent` ≤ 100 must hold, but it is {duty}")
         });
+        let target = self.free_space_target;
+        review.require(target > 0, || "`free_space_target` must be above 0".to_owned());
         // A ceiling that rises at the target itself would take what it must leave.
         let factor = self.ceiling_rise_free_factor;
-        review.require(factor >= 1, || {
-            format!("1 ≤ `ceiling_rise_free_factor` must hold, but it is {factor}")
+        review.require(factor >= 2, || {
+            format!("2 ≤ `ceiling_rise_free_factor` must hold, but it is {factor}")
+        });
+        review.require(target.checked_mul(u64::from(factor)).is_some(), || {
+            let max = u64::MAX;
+            format!(
+                "`free_space_target` × `ceiling_rise_free_factor` ≤ {max} must hold, but it is more"
+            )
         });
         review.verdict()
     }
@@ -80,5 +88,21 @@ mod tests {
         let expected = "1 ≤ `duty_percent` ≤ 100 must hold, but it is 120";
         assert_eq!(refused.breaches, [expected]);
         assert!(Host { duty_percent: 0, ..Host::default() }.validate().is_err());
+    }
+
+    #[test]
+    fn a_ceiling_that_rises_at_the_target_itself_is_refused() {
+        let breaches = |free_space_target, ceiling_rise_free_factor| {
+            Host { free_space_target, ceiling_rise_free_factor, ..Host::default() }
+                .validate()
+                .unwrap_err()
+                .breaches
+        };
+        let expected = "2 ≤ `ceiling_rise_free_factor` must hold, but it is 1";
+        assert_eq!(breaches(1 << 30, 1), [expected]);
+        assert_eq!(breaches(0, 2), ["`free_space_target` must be above 0"]);
+        let expected = "`free_space_target` × `ceiling_rise_free_factor` ≤ 18446744073709551615 \
+                        must hold, but it is more";
+        assert_eq!(breaches(1 << 63, 2), [expected]);
     }
 }

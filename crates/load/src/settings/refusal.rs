@@ -4,7 +4,10 @@ use std::fmt;
 
 use base::Duration;
 
-use crate::graph::Graph;
+use crate::graph::{Graph, words::span};
+
+/// The longest period that something else may have to wait for, so that it comes to pass at all.
+pub(super) const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 
 /// Settings that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +49,15 @@ impl Review {
     pub fn require_periods(&mut self, periods: &[(&str, Duration)]) {
         for (key, period) in periods {
             self.require(!period.is_zero(), || format!("`{key}` must be above 0"));
+        }
+    }
+
+    /// Periods after which something must happen that others count on.
+    pub fn require_at_most(&mut self, max: Duration, periods: &[(&str, Duration)]) {
+        for &(key, period) in periods {
+            self.require(period <= max, || {
+                format!("`{key}` ≤ {} must hold, but it is {}", span(max), span(period))
+            });
         }
     }
 

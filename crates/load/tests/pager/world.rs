@@ -237,15 +237,27 @@ impl World {
                 self.blame("a place lost something");
             }
         }
+        if meters.lookups.level != self.pager.waiting().count() as u64 {
+            self.blame("9A does not hold what waits");
+        }
+        let loading = self.pager.stages().filter(|(_, stage)| *stage == Stage::Loading).count();
+        if meters.loading.level != loading as u64 {
+            self.blame("an object takes more than one place at the store");
+        }
+        let is_in_memory = |key| !matches!(self.pager.stage(key), None | Some(Stage::Loading));
+        if self.pager.waiting().any(|(key, _)| is_in_memory(key)) {
+            self.blame("a lookup waits for an object that is in memory");
+        }
         self.judge_matching(before, event);
     }
 
     /// L59, from outside.
     fn judge_matching(&mut self, before: &World, event: Event) {
         let dirty = |world: &World| world.pager.dirty().count() as u64;
+        // Those that bring an object; one that joins them does not count.
         let gone = {
-            let meter = |world: &World| world.pager.meters(world.now).lookups.left;
-            meter(self) - meter(before)
+            let entered = |world: &World| world.pager.meters(world.now).loading.entered;
+            entered(self) - entered(before)
         };
         if !self.pager.is_matching() || !before.pager.is_matching() {
             self.cleaned_while_matching = 0;
@@ -278,9 +290,7 @@ impl World {
         }
         let is_exit = before.pager.is_matching() && !self.pager.is_matching();
         let batch_max = before.pager.tickets() + 1 + self.settings.batch_max;
-        // One whose object has come meanwhile is a hit, and no hit waits.
-        let entered = |world: &World| world.pager.meters(world.now).loading.entered;
-        if is_exit && entered(self) - entered(before) > batch_max {
+        if is_exit && gone > batch_max {
             self.blame("more than a batch went on");
         }
         if let Event::Cleaned(key) = event
@@ -291,7 +301,7 @@ impl World {
             let is_held = before.pager.stage(&key) == Some(Stage::Referenced);
             let returns = u64::from(before.changed.contains(&key) && !is_held);
             let is_due = dirty(before) + returns <= threshold
-                && before.pager.tickets() < before.pager.waiting().count() as u64;
+                && before.pager.tickets() < before.pager.line().count() as u64;
             if self.pager.tickets() + gone != before.pager.tickets() + u64::from(is_due) {
                 self.blame("not exactly one lookup was let go for an object");
             }
@@ -309,6 +319,7 @@ impl Hash for World {
         };
         self.pager.stages().for_each(|(key, stage)| (key, stage, age(key)).hash(state));
         self.pager.waiting().for_each(|lookup| lookup.hash(state));
+        self.pager.line().for_each(|key| ("line", key).hash(state));
         self.pager.dirty().for_each(|key| ("dirty", key).hash(state));
         self.pager.clean().for_each(|key| ("clean", key).hash(state));
         (self.pager.is_matching(), self.pager.tickets(), self.fault).hash(state);

@@ -6,8 +6,8 @@ use base::{Duration, Instant};
 use load::{
     Spec,
     reservoir::{
-        Cache, Duty, Fair, Full, Limit, Marks, Meter, Outstanding, Popped, Ranks, Releasing,
-        Shedding, Throttling, Verdict,
+        Cache, Duty, Fair, Full, Limit, Marks, Meter, NotInserted, Outcome, Outstanding, Popped,
+        Ranks, Releasing, Shedding, Tally, Throttling,
     },
 };
 use proptest::{collection::vec, prelude::*};
@@ -84,29 +84,33 @@ proptest! {
     #[test]
     fn a_shedding_queue_loses_only_what_it_hands_back(
         capacity in 0..6u64,
-        ops in vec(prop::option::of(0..9usize), 0..99),
+        ops in vec((prop::option::of(0..9usize), any::<bool>()), 0..99),
     ) {
         let mut queue = Shedding::new(spec(capacity, capacity));
         let mut naive = VecDeque::new();
-        let mut shed = 0;
-        for (second, patience) in ops.into_iter().enumerate() {
+        let (mut shed, mut serving) = (0, 0);
+        for (second, (patience, is_done)) in ops.into_iter().enumerate() {
             if let Some(patience) = patience {
                 match queue.push(second, at(second + patience)) {
                     Ok(()) => naive.push_back((second + patience, second)),
                     Err(back) => {
                         prop_assert_eq!(back.rectify(|item| item), second);
-                        prop_assert_eq!(naive.len() as u64, capacity);
+                        prop_assert_eq!(naive.len() as u64 + serving, capacity);
                         shed += 1;
                     }
                 }
+            } else if is_done && serving > 0 {
+                queue.done();
+                serving -= 1;
             } else {
                 let expected = naive.pop_front().map(|(deadline, item)| {
                     if deadline <= second { Popped::Expired(item) } else { Popped::Fresh(item) }
                 });
                 prop_assert_eq!(queue.pop(at(second)), expected);
+                serving += u64::from(matches!(expected, Some(Popped::Fresh(_))));
             }
-            prop_assert_eq!(queue.meter().shed, shed);
-            balances(queue.meter(), naive.len(), queue.spec())?;
+            prop_assert_eq!((queue.meter().shed, queue.serving()), (shed, serving));
+            balances(queue.meter(), naive.len() + serving as usize, queue.spec())?;
         }
     }
 
@@ -160,39 +164,82 @@ proptest! {
         }
     }
 
+    /// Uses are told in any order, and things weigh different amounts.
     #[test]
     fn a_cache_gives_out_what_was_used_least_recently(
-        capacity in 1..5u64,
-        ops in vec((0..8u8, 0..3u8), 0..99),
+        capacity in 1..12u64,
+        ops in vec((0..8u8, 0..3u8, 0..6u64, 0..20usize), 0..99),
     ) {
         let mut cache = Cache::new(spec(capacity, capacity));
-        // Least recently used first.
-        let mut naive: Vec<u8> = Vec::new();
-        for (second, (key, op)) in ops.into_iter().enumerate() {
-            let is_there = naive.contains(&key);
+        // By last use, equals by when we heard of it; each with its key and weight.
+        let mut naive: Vec<(Instant, usize, u8, u64)> = Vec::new();
+        for (turn, (key, op, weight, second)) in ops.into_iter().enumerate() {
+            let old = naive.iter().position(|thing| thing.2 == key);
             match op {
                 0 => {
-                    let is_full = !is_there && naive.len() as u64 == capacity;
-                    let early = is_full.then(|| naive.remove(0));
-                    prop_assert_eq!(cache.put(key, (), at(second)), early.map(|key| (key, ())));
-                    naive.retain(|&other| other != key);
-                    naive.push(key);
+                    let mut early = Vec::new();
+                    cache.put(key, turn, weight, at(second), |key, _| early.push(key));
+                    let weight = weight.max(1);
+                    let before = old.map(|old| naive.remove(old));
+                    let used_at = before.map_or(at(second), |before| at(second).max(before.0));
+                    // As if there were room; then the first go, but one too heavy goes alone.
+                    naive.push((used_at, turn, key, weight));
+                    naive.sort_unstable();
+                    let mut expected = Vec::new();
+                    if weight > capacity {
+                        naive.retain(|thing| thing.2 != key);
+                        expected.push(key);
+                    }
+                    while naive.iter().map(|thing| thing.3).sum::<u64>() > capacity {
+                        expected.push(naive.remove(0).2);
+                    }
+                    prop_assert_eq!(early, expected);
                 }
                 1 => {
-                    prop_assert_eq!(cache.touch(&key, at(second)), is_there);
-                    if is_there {
-                        naive.retain(|&other| other != key);
-                        naive.push(key);
+                    prop_assert_eq!(cache.touch(&key, at(second)), old.is_some());
+                    if let Some(old) = old {
+                        let (used_at, heard, ..) = naive[old];
+                        (naive[old].0, naive[old].1) = (used_at, heard).max((at(second), turn));
+                        naive.sort_unstable();
                     }
                 }
                 _ => {
-                    prop_assert_eq!(cache.remove(&key).is_some(), is_there);
-                    naive.retain(|&other| other != key);
+                    prop_assert_eq!(cache.remove(&key).is_some(), old.is_some());
+                    naive.retain(|thing| thing.2 != key);
                 }
             }
-            let order: Vec<u8> = cache.iter().map(|(_, &key)| key).collect();
-            prop_assert_eq!(&order, &naive);
-            balances(cache.meter(), naive.len(), cache.spec())?;
+            let order: Vec<_> = cache.iter().map(|(used_at, &key)| (used_at, key)).collect();
+            prop_assert_eq!(order, naive.iter().map(|t| (t.0, t.2)).collect::<Vec<_>>());
+            let level: u64 = naive.iter().map(|thing| thing.3).sum();
+            balances(cache.meter(), level as usize, cache.spec())?;
+        }
+    }
+
+    #[test]
+    fn a_tally_of_amounts_never_holds_more_than_fits(
+        threshold in 1..20u64,
+        between in 0..9u64,
+        ops in vec((any::<bool>(), 0..9u64), 0..99),
+    ) {
+        let mut tally = Tally::new(spec(threshold + between, threshold));
+        let (mut level, mut closed) = (0, 0);
+        for (second, (is_entry, amount)) in ops.into_iter().enumerate() {
+            if !is_entry {
+                let amount = amount.min(level);
+                tally.leave(at(second), amount);
+                level -= amount;
+            } else if level + amount > threshold + between {
+                prop_assert!(!tally.has_room(amount));
+                prop_assert_eq!(tally.enter(at(second), amount), Err(Full(amount)));
+            } else {
+                prop_assert_eq!(tally.enter(at(second), amount), Ok(()));
+                level += amount;
+            }
+            prop_assert_eq!(tally.is_open(), level < threshold);
+            closed += u64::from(!tally.is_open());
+            let meter = tally.meter(at(second + 1));
+            prop_assert_eq!(meter.throttled, Duration::from_secs(closed));
+            balances(meter, level as usize, tally.spec())?;
         }
     }
 
@@ -206,8 +253,12 @@ proptest! {
         for (second, (key, is_request)) in ops.into_iter().enumerate() {
             if !is_request {
                 prop_assert_eq!(requests.remove(at(second), &key), naive.remove(&key));
-            } else if naive.contains_key(&key) || naive.len() as u64 == capacity {
-                prop_assert_eq!(requests.insert(at(second), key, second), Err(Full(second)));
+            } else if naive.contains_key(&key) {
+                let expected = Err(NotInserted::Taken(key, second));
+                prop_assert_eq!(requests.insert(at(second), key, second), expected);
+            } else if naive.len() as u64 == capacity {
+                let expected = Err(NotInserted::Full(key, second));
+                prop_assert_eq!(requests.insert(at(second), key, second), expected);
             } else {
                 prop_assert_eq!(requests.insert(at(second), key, second), Ok(()));
                 naive.insert(key, second);
@@ -278,19 +329,19 @@ proptest! {
     ) {
         let mut limit = Limit::new(ceiling, Duration::from_secs(20));
         let mut permits = Vec::new();
-        for (second, (is_start, index, verdict)) in ops.into_iter().enumerate() {
+        for (second, (is_start, index, outcome)) in ops.into_iter().enumerate() {
             if is_start {
                 let permit = limit.begin(at(second));
                 prop_assert_eq!(permit.is_some(), (permits.len() as u32) < limit.get());
                 permits.extend(permit);
             } else if !permits.is_empty() {
                 let permit = permits.swap_remove(index.index(permits.len()));
-                let verdict = match verdict {
-                    0 => Verdict::Overloaded,
-                    1 => Verdict::Neutral,
-                    _ => Verdict::Done,
+                let outcome = match outcome {
+                    0 => Outcome::Overloaded,
+                    1 => Outcome::Neutral,
+                    _ => Outcome::Done,
                 };
-                limit.end(at(second), permit, verdict);
+                limit.end(at(second), permit, outcome);
             }
             prop_assert!((1..=ceiling).contains(&limit.get()));
             prop_assert_eq!(limit.running() as usize, permits.len());

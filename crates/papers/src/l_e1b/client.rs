@@ -27,7 +27,7 @@ const REPLICA_DELAY: Duration = Duration::from_secs(5);
 /// An opened file is modified as often as that.
 const OPENS_PER_MODIFICATION: u64 = 10;
 
-/// Production limits, but for the cache: its files are one byte long, so that it can be counted.
+/// Production limits, but for the cache: its files are one byte long, so that it fills up in a short run.
 fn settings() -> Settings {
     Settings {
         cache_bytes: 4_096,
@@ -148,6 +148,7 @@ impl Client {
     /// The disk marks a file clean in every tick.
     fn mark(&mut self) {
         let Some(file) = self.notices.pop(self.now) else { return };
+        self.notices.done();
         self.unheard.remove(&file);
         if self.dirty_files.remove(&file) {
             self.dirty.leave(self.now);

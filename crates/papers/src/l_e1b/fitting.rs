@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use load::{
-    ClownCar, Graph, Place, Plan, Release, Shed, Technique, Throttle, Unprotected, reservoir::Tally,
+    ClownCar, Graph, Place, Plan, Release, Shed, Technique, Throttle, Unprotected,
+    reservoir::Watched,
 };
 
 use super::{
@@ -98,8 +99,8 @@ impl Fitting {
     }
 
     /// A count that throttles nothing, for a place that cannot be protected.
-    pub fn watched(&mut self, place: Place<Unprotected>) -> Tally {
-        Tally::new(self.plan.spec(place))
+    pub fn watched(&mut self, place: Place<Unprotected>) -> Watched {
+        self.plan.watched(place)
     }
 
     /// Sees that every place has what stands there.

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How long a copy takes.
 const COPY: Duration = Duration::from_secs(4);
 
-/// Production limits, but for the disk: its replicas are one byte long, so that it can be counted.
+/// Production limits, but for the disk: its replicas are one byte long, so that it fills up in a short run.
 fn settings() -> Settings {
     Settings { replica_bytes: 256, ..Settings::default() }
 }
@@ -65,6 +65,7 @@ impl Host {
     fn go_on(&mut self) {
         if let Some((_, file)) = self.copying.take_if(|(done_at, _)| *done_at <= self.now) {
             self.duty.end(self.now);
+            self.requests.done();
             // L54: what this releases is ejected. The oldest goes, whatever its rank.
             let _ = self.replicas.put(self.now, file);
         }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use base::{Duration, Instant};
-use load::{Graph, graphs::pager as graph, reservoir::Tally, settings::Pager as Settings};
+use load::{Graph, graphs::pager as graph, reservoir::Watched, settings::Pager as Settings};
 
 use super::{
     fitting::Fitting,
@@ -34,7 +34,7 @@ struct Pager {
     /// 9F and what it counts, and so on.
     loading: Count,
     loads: VecDeque<u64>,
-    referenced: Tally,
+    referenced: Watched,
     tasks: VecDeque<(Instant, u64)>,
     dirty: Count,
     dirty_objects: VecDeque<(Instant, u64)>,
@@ -67,7 +67,7 @@ pub fn run(without: Option<&'static str>, load: u64) -> Vec<Peak> {
         pager.look_up();
     }
     let now = pager.now;
-    let referenced = Peak::new(pager.referenced.spec(), pager.referenced.meter(now));
+    let referenced = Peak::new(pager.referenced.spec(), pager.referenced.meter());
     let dirty = pager.dirty.peak(now);
     let [cleaning, loading] = [&pager.cleaning, &pager.loading].map(|count| count.peak(now));
     vec![pager.lookups.peak(now), referenced, dirty, pager.clean.peak(), cleaning, loading]
@@ -117,7 +117,7 @@ impl Pager {
     fn load(&mut self) {
         let Some(object) = self.loads.pop_front() else { return };
         self.loading.leave(self.now);
-        self.referenced.enter(self.now);
+        self.referenced.enter(1);
         self.tasks.push_back((self.now + WORK, object));
     }
 
@@ -127,7 +127,7 @@ impl Pager {
             return;
         }
         while let Some((_, object)) = self.tasks.pop_front_if(|(done_at, _)| *done_at <= self.now) {
-            self.referenced.leave(self.now);
+            self.referenced.leave(1);
             if object.is_multiple_of(OBJECTS_PER_UNCHANGED) {
                 self.put_by(object);
             } else {

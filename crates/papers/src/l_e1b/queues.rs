@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use base::Instant;
-use load::reservoir::{Full, Popped, Releasing, Shed, Shedding, Throttling};
+use load::reservoir::{Dropped, Full, Popped, Releasing, Shedding, Throttling};
 
 use super::level::{Level, Peak};
 
@@ -129,7 +129,7 @@ pub enum Intake<T> {
 
 impl<T> Intake<T> {
     /// Puts an item at the end, wanted until `deadline`.
-    pub fn push(&mut self, item: T, deadline: Instant) -> Result<(), Shed<T>> {
+    pub fn push(&mut self, item: T, deadline: Instant) -> Result<(), Dropped<T>> {
         match self {
             Intake::Declared(queue) => queue.push(item, deadline),
             Intake::Bare(items, level) => {
@@ -141,19 +141,33 @@ impl<T> Intake<T> {
     }
 
     /// Takes the oldest item that somebody still wants; the expired before it are dropped (L53).
+    ///
+    /// It counts until it is [`done`](Intake::done).
     pub fn pop(&mut self, now: Instant) -> Option<T> {
         loop {
             let popped = match self {
                 Intake::Declared(queue) => queue.pop(now)?,
                 Intake::Bare(items, level) => {
                     let (deadline, item) = items.pop_front()?;
-                    level.leave();
-                    if deadline <= now { Popped::Expired(item) } else { Popped::Fresh(item) }
+                    if deadline <= now {
+                        level.leave();
+                        Popped::Expired(item)
+                    } else {
+                        Popped::Fresh(item)
+                    }
                 }
             };
             if let Popped::Fresh(item) = popped {
                 return Some(item);
             }
+        }
+    }
+
+    /// An item that was taken has been served.
+    pub fn done(&mut self) {
+        match self {
+            Intake::Declared(queue) => queue.done(),
+            Intake::Bare(_, level) => level.leave(),
         }
     }
 

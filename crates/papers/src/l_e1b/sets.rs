@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base::Instant;
-use load::reservoir::{Cache, Full, Marks, Outstanding, Rank, Ranks, Tally};
+use load::reservoir::{Cache, Marks, NotInserted, Outstanding, Rank, Ranks, Tally};
 
 use super::level::{Level, Peak};
 
@@ -26,7 +26,12 @@ impl<T> Awaited<T> {
     }
 
     /// Notes that an answer is awaited; each number is used once.
-    pub fn insert(&mut self, now: Instant, number: u64, item: T) -> Result<(), Full<T>> {
+    pub fn insert(
+        &mut self,
+        now: Instant,
+        number: u64,
+        item: T,
+    ) -> Result<(), NotInserted<u64, T>> {
         match self {
             Awaited::Declared(set) => set.insert(now, number, item),
             Awaited::Bare(items, level) => {
@@ -82,7 +87,7 @@ impl Count {
     /// One more.
     pub fn enter(&mut self, now: Instant) {
         match self {
-            Count::Declared(tally) => tally.enter(now),
+            Count::Declared(tally) => tally.enter(now, 1).expect("whoever enters has asked"),
             Count::Bare(level) => level.enter(),
         }
     }
@@ -90,7 +95,7 @@ impl Count {
     /// One less.
     pub fn leave(&mut self, now: Instant) {
         match self {
-            Count::Declared(tally) => tally.leave(now),
+            Count::Declared(tally) => tally.leave(now, 1),
             Count::Bare(level) => level.leave(),
         }
     }
@@ -118,7 +123,11 @@ impl Kept {
     #[must_use = "the least recently used thing has left; release it"]
     pub fn put(&mut self, now: Instant, key: u64) -> Option<u64> {
         match self {
-            Kept::Declared(cache) => cache.put(key, (), now).map(|(key, ())| key),
+            Kept::Declared(cache) => {
+                let mut early = None;
+                cache.put(key, (), 1, now, |key, ()| early = Some(key));
+                early
+            }
             Kept::Bare(items, level) => {
                 items.insert((now, key));
                 level.enter();

@@ -36,7 +36,8 @@ pub fn size(graph: &Graph, what: What) -> Size {
 }
 
 fn place_size(graph: &Graph, node: &Node) -> Size {
-    let infinity = if is_infinite(node) { measure("∞", INFINITY) + 8.0 } else { 0.0 };
+    let is_infinite = node.protection.is_infinite();
+    let infinity = if is_infinite { measure("∞", INFINITY) + 8.0 } else { 0.0 };
     let heading = (measure(node.label, LABEL) + infinity).max(measure(node.name, NAME));
     let notes = notes(graph, node).iter().map(|note| measure(note, NOTE)).fold(0.0, f64::max);
     let shed = shed_lines(node);
@@ -53,11 +54,6 @@ fn tag_size(graph: &Graph, id: FlowId) -> Size {
     let above = 22.0 + ROW * notes.len() as f64;
     let below = 8.0 + SLOT * graph.throttlers(id).count() as f64;
     Size { width: width + 14.0, height: above + below, anchor: above }
-}
-
-/// L21: infinite-load management other than shedding.
-fn is_infinite(node: &Node) -> bool {
-    matches!(node.protection, Protection::Release { .. } | Protection::ClownCar { .. })
 }
 
 fn notes(graph: &Graph, node: &Node) -> [String; 2] {
@@ -110,7 +106,7 @@ fn draw_place(ink: &mut Ink, graph: &Graph, verdict: &Verdict, node: &Node, cell
         let note_y = y + 58.0 + ROW * row as f64;
         ink.text(left, note_y, note, Align::Left, NOTE);
     }
-    if is_infinite(node) {
+    if node.protection.is_infinite() {
         let infinity_x = x + width - 8.0 - measure("∞", INFINITY) / 2.0;
         ink.text(infinity_x, y + 24.0, "∞", Align::Middle, INFINITY);
     }

@@ -45,14 +45,12 @@ pub fn draw(
 
 fn used(graph: &Graph, verdict: &Verdict) -> Vec<(Symbol, &'static str)> {
     let has = |is: fn(&Protection) -> bool| graph.nodes().iter().any(|n| is(&n.protection));
-    let is_infinite =
-        |p: &Protection| matches!(p, Protection::Release { .. } | Protection::ClownCar { .. });
     let is_itinerant = graph.flows().iter().any(|flow| flow.is_itinerant);
     let all = [
         (true, Symbol::Flow, "flow"),
         (is_itinerant, Symbol::Itinerant, "leaves this machine and comes back"),
         (has(|p| matches!(p, Protection::Throttle { .. })), Symbol::Throttle, "stops this flow"),
-        (has(is_infinite), Symbol::Infinity, "bears any load"),
+        (has(Protection::is_infinite), Symbol::Infinity, "bears any load"),
         (
             has(|p| matches!(p, Protection::Shed { .. })),
             Symbol::Shed,

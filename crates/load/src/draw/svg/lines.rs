@@ -51,20 +51,22 @@ fn draw_flow(
     }
     let cells = &layout.lines[at].cells;
     let (Some(&first), Some(&last)) = (cells.first(), cells.last()) else { return };
+    let mut head = |x, y, point| {
+        if flow.is_itinerant {
+            ink.large_head(x, y, point, INK);
+        } else {
+            ink.head(x, y, point, INK);
+        }
+    };
     if is_backward {
         let cell = &layout.cells[first];
-        ink.head(cell.right(), port(layout, at, first, Side::Right), Point::Left, INK);
+        head(cell.right(), port(layout, at, first, Side::Right), Point::Left);
     } else {
         let cell = &layout.cells[last];
         // An exit ends where its name does; everything else at the edge of a place.
         let is_exit = matches!(cell.what, What::Tag(_));
         let x = if is_exit { cell.right() + 8.0 } else { cell.x };
-        let y = port(layout, at, last, Side::Left);
-        if flow.is_itinerant {
-            ink.large_head(x, y, Point::Right, INK);
-        } else {
-            ink.head(x, y, Point::Right, INK);
-        }
+        head(x, port(layout, at, last, Side::Left), Point::Right);
     }
 }
 
