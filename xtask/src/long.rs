@@ -46,10 +46,46 @@ static RUNS: &[Run] = &[
         words: &["cargo", "+nightly", "fuzz", "run", "codec", "--", "-max_total_time=300"],
     },
     Run {
+        name: "models",
+        shows: "leases are safe in every schedule of two clients, to a greater depth",
+        needs: &[],
+        words: &[
+            "env",
+            "CROFT_MODELS_DEEP=1",
+            "cargo",
+            "test",
+            "--release",
+            "-p",
+            "lease",
+            "--test",
+            "models",
+        ],
+    },
+    Run {
+        name: "simulate-leases",
+        shows: "leases keep their promises in worlds with faults, 2,000 seeds",
+        needs: &[],
+        words: &[
+            "cargo",
+            "run",
+            "--release",
+            "-p",
+            "cli",
+            "--",
+            "simulate",
+            "--workload",
+            "leases",
+            "--seed",
+            "1",
+            "--count",
+            "2000",
+        ],
+    },
+    Run {
         name: "bench",
         shows: "what identifiers and reservoirs cost, beside baselines of the same run",
         needs: &[],
-        words: &["cargo", "bench", "-p", "base", "-p", "load"],
+        words: &["cargo", "bench", "-p", "base", "-p", "load", "-p", "lease"],
     },
     Run {
         name: "papers",
@@ -95,7 +131,7 @@ pub fn long(root: &Path, args: &[&str]) -> Result<(), String> {
 
 fn list() -> String {
     RUNS.iter()
-        .map(|run| format!("{:14}{}\n{:14}$ {}\n", run.name, run.shows, "", run.words.join(" ")))
+        .map(|run| format!("{:17}{}\n{:17}$ {}\n", run.name, run.shows, "", run.words.join(" ")))
         .collect()
 }
 

@@ -7,6 +7,7 @@
 
 mod experiments;
 mod graph;
+mod simulate;
 
 use std::{
     io::{ErrorKind, Write, stderr},
@@ -30,12 +31,15 @@ enum Command {
     /// Reproduce the published tables: paper, ours, verdict
     #[command(subcommand)]
     Papers(experiments::Command),
+    /// Run simulated worlds under faults; exit with 0 only if nothing was broken
+    Simulate(simulate::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Graph(args) => graph::run(&args),
         Command::Papers(command) => experiments::run(&command),
+        Command::Simulate(args) => simulate::run(&args),
     };
     match outcome {
         Ok(code) => code,

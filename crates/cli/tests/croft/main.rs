@@ -10,3 +10,4 @@ mod binary;
 mod graph;
 mod help;
 mod papers;
+mod simulate;

@@ -1,0 +1,325 @@
+//! The side that hands out knowledge and never contradicts itself.
+//!
+//! First come, first served (D26): a want is granted when no lease of another client conflicts with it
+//! and no conflicting want of another client came before. Until then the conflicting leases are
+//! recalled. A recall has until the end of the session: while one is out, the session can't be renewed
+//! past the moment of the recall plus one session. So nobody waits longer than that for anybody.
+//!
+//! A session that has lapsed keeps its leases until somebody wants one; then it is lost as a whole.
+
+mod answer;
+mod conflict;
+mod session;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::{Instant, Machine};
+
+use crate::{
+    Client, Kind, Scope, Terms,
+    index::Index,
+    kind::Side,
+    message::{Down, Downward, Refusal, Return, Up, Upward, Want},
+};
+
+use self::{answer::Answers, session::Session};
+
+/// Grants leases on the fields of some files.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Grantor {
+    terms: Terms,
+    policy: Policy,
+    leases: Index<(Client, Side), Lease>,
+    /// Booleans of disjunctive fields that are frozen and true. A client that may change its boolean
+    /// has none here, since the grantor does not know it.
+    truths: Index<Client, ()>,
+    /// Where each waiting request waits.
+    waits: Index<(u64, Side), Kind>,
+    /// By ticket, which is the order of arrival.
+    requests: BTreeMap<u64, Request>,
+    /// How many wants still wait for each request that a client has made.
+    asked: BTreeMap<(Client, u64), usize>,
+    recalls: BTreeMap<(Client, Scope, Side), Recalled>,
+    sessions: BTreeMap<Client, Session>,
+    ticket_next: u64,
+    serial_next: u64,
+}
+
+/// How generous the grantor is. The default is ours; the rest is for experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// Whether a want is answered with more than was asked, where that is free: the whole file, or
+    /// every child name. The paper never promotes (D26).
+    pub is_generous: bool,
+    /// What a lease is on.
+    pub rule: Rule,
+    /// The most leases that a client may hold, and the most that it may wait for.
+    pub budget: usize,
+}
+
+/// The paper's rules and its controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// Leases on fields, disjunctive ones among them (D23, D24).
+    Fields,
+    /// The control for field leases: one lease for a whole file.
+    Files,
+    /// The control for disjunctive leases: mode fields have one writer or many readers.
+    PlainModes,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { is_generous: true, rule: Rule::Fields, budget: 100_000 }
+    }
+}
+
+impl Policy {
+    /// What the paper did (D26).
+    pub fn of_the_paper() -> Policy {
+        Policy { is_generous: false, ..Policy::default() }
+    }
+}
+
+/// What happens to a grantor: a client says something.
+pub type Input = (Client, Upward);
+/// What a grantor wants done: tell a client something.
+pub type Output = (Client, Downward);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Lease {
+    kind: Kind,
+    serial: u64,
+    until: Instant,
+    /// Scopes inside that are not covered. At most [`EXCEPT_MAX`].
+    except: Box<[Scope]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Request {
+    client: Client,
+    id: u64,
+    wants: Vec<Want>,
+    /// Not a request but the end of a lost session's boolean: once granted, it is false.
+    is_farewell: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Recalled {
+    /// What is wanted back, and whether reading may go on.
+    parts: BTreeMap<Scope, bool>,
+    repeat_at: Instant,
+    /// The session is not renewed past this.
+    deadline: Instant,
+}
+
+/// The most wants in one request.
+const WANTS_MAX: usize = 1_024;
+/// The most exceptions of one lease; beyond, it is recalled as a whole.
+const EXCEPT_MAX: usize = 64;
+
+impl Grantor {
+    /// A grantor that has granted nothing.
+    pub fn new(terms: Terms, policy: Policy) -> Grantor {
+        assert!(terms.is_sound(), "nobody could believe a promise under {terms:?}");
+        Grantor {
+            terms,
+            policy,
+            leases: Index::new(),
+            truths: Index::new(),
+            waits: Index::new(),
+            requests: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            recalls: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            ticket_next: 0,
+            serial_next: 1,
+        }
+    }
+
+    /// How many leases are out.
+    pub fn lease_count(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// How many requests are waiting.
+    pub fn waiting_count(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn on_ask(
+        &mut self,
+        now: Instant,
+        client: Client,
+        id: u64,
+        wants: Vec<Want>,
+        together: bool,
+        out: &mut Vec<Output>,
+    ) {
+        if self.asked.contains_key(&(client, id)) {
+            return; // Repeated: it keeps its place, and the answer will come.
+        }
+        let wants = match self.accept(client, wants) {
+            Ok(wants) => wants,
+            Err(why) => return self.say(now, client, Down::Refused { request: id, why }, out),
+        };
+        let bundles = match together {
+            true => vec![wants],
+            false => wants.into_iter().map(|want| vec![want]).collect(),
+        };
+        let mut answers = Answers::default();
+        let mut tickets = BTreeSet::new();
+        for wants in bundles {
+            let request = Request { client, id, wants, is_farewell: false };
+            // D26: at once, if nothing conflicts, be it granted or asked for before.
+            if self.is_free(now, &request) {
+                self.give(now, request, &mut tickets, &mut answers);
+            } else {
+                tickets.insert(self.enqueue(request));
+            }
+        }
+        self.settle(now, tickets, answers, out);
+    }
+
+    /// The wants as the policy reads them, if they may be wanted at all.
+    fn accept(&self, client: Client, wants: Vec<Want>) -> Result<Vec<Want>, Refusal> {
+        if wants.is_empty() || wants.len() > WANTS_MAX {
+            return Err(Refusal::TooMany);
+        }
+        if wants.iter().any(|want| !want.kind.fits(&want.scope.field)) {
+            return Err(Refusal::Misfit);
+        }
+        let waiting = self.asked.range((client, u64::MIN)..=(client, u64::MAX));
+        let waiting: usize = waiting.map(|(_, count)| count).sum();
+        let holding = self.sessions.get(&client).map_or(0, |session| session.leases);
+        let is_over = |count: usize| count + wants.len() > self.policy.budget;
+        if is_over(waiting) || is_over(holding) {
+            return Err(Refusal::OverBudget);
+        }
+        Ok(wants.into_iter().map(|want| self.policy.read(want)).collect())
+    }
+
+    fn enqueue(&mut self, request: Request) -> u64 {
+        let ticket = self.ticket_next;
+        self.ticket_next += 1;
+        if !request.is_farewell {
+            *self.asked.entry((request.client, request.id)).or_insert(0) += request.wants.len();
+        }
+        for want in &request.wants {
+            let kind = want.kind;
+            // Two wants of one request on one scope: the stronger one decides.
+            let owner = (ticket, kind.side());
+            let before = self.waits.insert(want.scope.clone(), owner, kind);
+            if let Some(before) = before.filter(|before| before.covers(kind)) {
+                self.waits.insert(want.scope.clone(), owner, before);
+            }
+        }
+        self.requests.insert(ticket, request);
+        ticket
+    }
+
+    fn dequeue(&mut self, ticket: u64) -> Option<Request> {
+        let request = self.requests.remove(&ticket)?;
+        for want in &request.wants {
+            self.waits.remove(&want.scope, (ticket, want.kind.side()));
+        }
+        let key = (request.client, request.id);
+        if let Some(count) = self.asked.get_mut(&key).filter(|_| !request.is_farewell) {
+            *count -= request.wants.len();
+            if *count == 0 {
+                self.asked.remove(&key);
+            }
+        }
+        Some(request)
+    }
+
+    fn on_return(&mut self, client: Client, returned: Return, freed: &mut BTreeSet<u64>) {
+        let Return { lease: scope, kind, serial, part, kept, truths } = returned;
+        let side = kind.side();
+        let Some(lease) = self.leases.get_mut(&scope, (client, side)) else { return };
+        // A late return does not evict a later lease.
+        if lease.serial != serial || !scope.contains(&part) {
+            return;
+        }
+        if lease.except.iter().any(|except| except.contains(&part)) {
+            return; // Given back before: what it says of booleans may be old.
+        }
+        if part == scope && kept {
+            if lease.kind != Kind::Write {
+                return; // Repeated.
+            }
+            lease.kind = Kind::Read;
+        } else if part == scope {
+            self.drop_lease(&scope, client, side);
+        } else if lease.except.len() < EXCEPT_MAX {
+            lease.except_also(&part);
+        } else {
+            return; // An honest holder was asked for the whole lease.
+        }
+        for truth in truths.into_iter().take(WANTS_MAX) {
+            if part.contains(&truth)
+                && truth.field.is_disjunctive()
+                && !self.may_change(client, &truth)
+            {
+                self.truths.insert(truth, client, ());
+            }
+        }
+        let key = (client, scope, side);
+        if let Some(recalled) = self.recalls.get_mut(&key) {
+            recalled.parts.retain(|wanted, _| !part.contains(wanted));
+            if recalled.parts.is_empty() {
+                self.recalls.remove(&key);
+            }
+        }
+        freed.extend(self.waits.meeting(&part).map(|(_, (ticket, _), _)| ticket));
+    }
+
+    fn drop_lease(&mut self, scope: &Scope, client: Client, side: Side) {
+        if self.leases.remove(scope, (client, side)).is_some()
+            && let Some(session) = self.sessions.get_mut(&client)
+        {
+            session.leases -= 1;
+        }
+        self.recalls.remove(&(client, scope.clone(), side));
+    }
+}
+
+impl Machine for Grantor {
+    type Input = Input;
+    type Output = Output;
+
+    fn step(&mut self, now: Instant, (client, message): Input, out: &mut Vec<Output>) {
+        if !self.hear(now, client, &message, out) {
+            return;
+        }
+        match message.body {
+            Up::Ask { request, wants, together } => {
+                self.on_ask(now, client, request, wants, together, out);
+            }
+            Up::Return(returns) => {
+                let mut freed = BTreeSet::new();
+                for returned in returns {
+                    self.on_return(client, returned, &mut freed);
+                }
+                self.settle(now, freed, Answers::default(), out);
+            }
+            Up::Renew => self.say(now, client, Down::Renewed, out),
+        }
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.lose_silent(now, out);
+        self.repeat_recalls(now, out);
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let recalls = self.recalls.iter();
+        recalls
+            .flat_map(|((client, ..), recalled)| {
+                let lapse = self.sessions.get(client).map(|session| session.until);
+                [Some(recalled.repeat_at), lapse]
+            })
+            .flatten()
+            .min()
+    }
+}

@@ -1,0 +1,524 @@
+//! The side that acts on knowledge, and stops believing before the grantor stops promising.
+//!
+//! A holder counts every promise on its own clock, from before it asked. It acts on a lease only while
+//! its session goes on; it gives a lease back only when everything that depends on it has been pushed.
+//!
+//! A grant counts only if its serial number is greater than every one heard of before, in a grant or
+//! in a recall. So a grant that its own recall has overtaken, or that comes twice, is nothing; the
+//! request is repeated, and answered under a new number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::{Instant, Machine};
+
+use crate::{
+    Kind, Scope, Terms,
+    index::Index,
+    kind::Side,
+    message::{Down, Downward, Grant, Recall, Refusal, Return, Up, Upward, Want},
+};
+
+/// Holds leases of one grantor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Holder {
+    terms: Terms,
+    session: u64,
+    /// The session can be relied upon before this.
+    believed_until: Instant,
+    /// When it last did anything, or had to be heard.
+    busy_at: Option<Instant>,
+    /// When it last said anything.
+    sent_at: Option<Instant>,
+    /// The greatest serial number heard of.
+    serial_seen: u64,
+    /// No lease has to be looked after before this.
+    tend_at: Option<Instant>,
+    leases: Index<Side, Held>,
+    /// Our own booleans of disjunctive fields, where true.
+    truths: BTreeSet<Scope>,
+    asks: BTreeMap<u64, Ask>,
+    request_next: u64,
+}
+
+/// A lease as its holder sees it: what it knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Held {
+    kind: Kind,
+    serial: u64,
+    until: Instant,
+    except: Vec<Scope>,
+    /// The disjunctive fields in it for which some other client's boolean is true.
+    truths: Vec<Scope>,
+    /// Parts that are wanted back and may not be used for anything new, and whether reading may go on.
+    leaving: BTreeMap<Scope, bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Ask {
+    /// What has not been granted yet.
+    wants: Vec<Want>,
+    together: bool,
+    repeat_at: Instant,
+}
+
+/// What happens to a holder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Somebody needs to know all of this.
+    Need {
+        /// What.
+        wants: Vec<Want>,
+        /// All at once or none.
+        together: bool,
+    },
+    /// The grantor said something.
+    Heard(Downward),
+    /// What depends on a lease's part has been pushed; it can go back.
+    Pushed {
+        /// The scope of the lease.
+        lease: Scope,
+        /// Its kind.
+        kind: Kind,
+        /// The part that was named in `Push`.
+        part: Scope,
+    },
+    /// Nobody needs this lease any more.
+    Done {
+        /// Its scope.
+        lease: Scope,
+        /// Its kind.
+        kind: Kind,
+    },
+}
+
+/// What a holder wants done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Tell the grantor.
+    Send(Upward),
+    /// A request is met: a need's, or one that the holder made itself to keep a lease.
+    Met(u64),
+    /// A need can't be met.
+    Refused(u64, Refusal),
+    /// Push everything that depends on this part of this lease, then answer `Pushed`.
+    Push {
+        /// The scope of the lease.
+        lease: Scope,
+        /// Its kind.
+        kind: Kind,
+        /// What is wanted back.
+        part: Scope,
+    },
+    /// Everything that was held is gone, and with it whatever was not pushed.
+    Lost,
+}
+
+/// What somebody may do with a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Knowledge {
+    /// Nothing is known.
+    None,
+    /// It does not change.
+    Reads,
+    /// It is ours to change.
+    Writes,
+}
+
+impl Holder {
+    /// A holder of nothing, in its first session or a later one: each needs a greater number.
+    pub fn new(terms: Terms, session: u64) -> Holder {
+        assert!(terms.is_sound(), "nobody could believe a promise under {terms:?}");
+        Holder {
+            terms,
+            session,
+            believed_until: Instant::START,
+            busy_at: None,
+            sent_at: None,
+            serial_seen: 0,
+            tend_at: None,
+            leases: Index::new(),
+            truths: BTreeSet::new(),
+            asks: BTreeMap::new(),
+            request_next: 1,
+        }
+    }
+
+    /// How many leases it holds.
+    pub fn lease_count(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// The number that the next need will have.
+    pub fn request_next(&self) -> u64 {
+        self.request_next
+    }
+
+    /// Whether the session can be relied on. Else nothing may be done, and what we said of our own
+    /// booleans may be taken back for us.
+    pub fn is_current(&self, now: Instant) -> bool {
+        now < self.believed_until
+    }
+
+    /// What we know of a scope now. For a disjunctive field this is about our own boolean.
+    pub fn knows(&self, now: Instant, scope: &Scope) -> Knowledge {
+        let mut best = Knowledge::None;
+        for lease in self.usable(now, scope) {
+            match lease.kind {
+                Kind::Write | Kind::SelfWrite => return Knowledge::Writes,
+                // A read of a wide scope says nothing about the disjunctive fields in it.
+                Kind::Read if !scope.field.is_disjunctive() => best = Knowledge::Reads,
+                Kind::Read | Kind::OtherRead => {}
+            }
+        }
+        best
+    }
+
+    /// Whether any other client's boolean of this disjunctive field is true, if we know.
+    pub fn knows_others(&self, now: Instant, scope: &Scope) -> Option<bool> {
+        self.usable(now, scope)
+            .find(|lease| matches!(lease.kind, Kind::OtherRead | Kind::Write))
+            .map(|lease| lease.truths.contains(scope))
+    }
+
+    /// Our own boolean of a disjunctive field.
+    pub fn own(&self, scope: &Scope) -> bool {
+        self.truths.contains(scope)
+    }
+
+    /// Notes that something was done, so that the session is worth keeping.
+    pub fn touch(&mut self, now: Instant) {
+        self.busy_at = Some(now);
+    }
+
+    /// Changes our own boolean of a disjunctive field; false, and no change, if we may not.
+    #[must_use]
+    pub fn set(&mut self, now: Instant, scope: &Scope, value: bool) -> bool {
+        let may = scope.field.is_disjunctive() && self.knows(now, scope) == Knowledge::Writes;
+        if may {
+            self.touch(now);
+            self.tend_by(now);
+            match value {
+                true => self.truths.insert(scope.clone()),
+                false => self.truths.remove(scope),
+            };
+        }
+        may
+    }
+
+    /// The leases under which something new may be done with this scope.
+    fn usable<'a>(&'a self, now: Instant, scope: &'a Scope) -> impl Iterator<Item = &'a Held> {
+        let is_valid = self.is_current(now);
+        self.leases
+            .meeting(scope)
+            .filter(move |(around, _, lease)| {
+                is_valid
+                    && around.contains(scope)
+                    && now < lease.until
+                    && !lease.except.iter().any(|except| except.meets(scope))
+                    && !lease.leaving.keys().any(|part| part.meets(scope))
+            })
+            .map(|(_, _, lease)| lease)
+    }
+
+    fn on_need(&mut self, now: Instant, wants: Vec<Want>, together: bool, out: &mut Vec<Output>) {
+        self.touch(now);
+        self.ask(now, wants, together, out);
+    }
+
+    fn ask(&mut self, now: Instant, wants: Vec<Want>, together: bool, out: &mut Vec<Output>) {
+        let request = self.request_next;
+        self.request_next += 1;
+        let repeat_at = now + self.terms.repeat;
+        self.asks.insert(request, Ask { wants: wants.clone(), together, repeat_at });
+        self.send(now, Up::Ask { request, wants, together }, out);
+    }
+
+    fn on_heard(&mut self, now: Instant, message: Downward, out: &mut Vec<Output>) {
+        if message.session != self.session {
+            return;
+        }
+        if let Down::Lost = message.body {
+            return self.on_lost(now, out);
+        }
+        let until = self.terms.believed_until(message.stamp, message.span);
+        self.believed_until = self.believed_until.max(until);
+        match message.body {
+            Down::Granted { request, grants } => {
+                self.on_granted(now, request, message.stamp, grants, out);
+            }
+            Down::Refused { request, why } => {
+                if self.asks.remove(&request).is_some() {
+                    out.push(Output::Refused(request, why));
+                }
+            }
+            Down::Recall(recalls) => {
+                for recall in recalls {
+                    self.on_recall(now, recall, out);
+                }
+            }
+            Down::Renewed | Down::Lost => {}
+        }
+    }
+
+    fn on_granted(
+        &mut self,
+        now: Instant,
+        request: u64,
+        stamp: Instant,
+        grants: Vec<Grant>,
+        out: &mut Vec<Output>,
+    ) {
+        let mut unwanted = Vec::new();
+        for grant in grants {
+            if grant.serial <= self.serial_seen {
+                continue; // Repeated, or overtaken.
+            }
+            self.serial_seen = grant.serial;
+            let is_wanted = match self.asks.get_mut(&request) {
+                Some(ask) => {
+                    ask.wants.retain(|want| !grant.answers(want));
+                    true
+                }
+                None => self.leases.get(&grant.scope, grant.kind.side()).is_some(),
+            };
+            if is_wanted {
+                self.learn(stamp, grant);
+            } else {
+                // Nobody waits for it any more: it goes back at once, so that nobody else has to.
+                let Grant { scope, kind, serial, .. } = grant;
+                unwanted.push(self.giving_back(&scope, kind, serial, &scope, false));
+            }
+        }
+        if self.asks.get(&request).is_some_and(|ask| ask.wants.is_empty()) {
+            self.asks.remove(&request);
+            out.push(Output::Met(request));
+        }
+        if !unwanted.is_empty() {
+            self.send(now, Up::Return(unwanted), out);
+        }
+    }
+
+    fn learn(&mut self, stamp: Instant, grant: Grant) {
+        let side = grant.kind.side();
+        let before = self.leases.remove(&grant.scope, side);
+        let leaving = before.map_or(BTreeMap::new(), |held| held.leaving);
+        let held = Held {
+            kind: grant.kind,
+            serial: grant.serial,
+            until: self.terms.believed_until(stamp, grant.span),
+            except: grant.except,
+            truths: grant.truths,
+            leaving,
+        };
+        self.tend_by(self.renew_lease_at(held.until));
+        self.leases.insert(grant.scope, side, held);
+    }
+
+    fn on_recall(&mut self, now: Instant, recall: Recall, out: &mut Vec<Output>) {
+        let Recall { lease: scope, kind, serial, part, keep } = recall;
+        self.serial_seen = self.serial_seen.max(serial);
+        let is_gone = |held: &Held| held.except.iter().any(|except| except.contains(&part));
+        match self.leases.get_mut(&scope, kind.side()) {
+            // We hold a later lease: the recall is a repeated one.
+            Some(held) if held.serial > serial => {}
+            Some(held) if !is_gone(held) => {
+                // The grantor may have numbered the lease anew in a grant that did not arrive.
+                held.serial = serial;
+                let known = held.leaving.insert(part.clone(), keep);
+                if known.is_none() {
+                    out.push(Output::Push { lease: scope, kind, part });
+                }
+            }
+            // Given back before, or its grant is still on the way and will be too late.
+            _ => {
+                let returned = self.giving_back(&scope, kind, serial, &part, false);
+                self.send(now, Up::Return(vec![returned]), out);
+                self.ask_again_soon(now, &part);
+            }
+        }
+    }
+
+    /// Repeats soon the open requests that may have been answered by a grant that no longer counts. Not
+    /// at once: where recalls keep overtaking grants, two holders must not race each other.
+    fn ask_again_soon(&mut self, now: Instant, part: &Scope) {
+        for ask in self.asks.values_mut() {
+            if ask.wants.iter().any(|want| want.scope.meets(part)) {
+                ask.repeat_at = ask.repeat_at.min(now + self.terms.repeat / 4);
+            }
+        }
+    }
+
+    fn repeat_asks(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let mut due = Vec::new();
+        for (&request, ask) in &mut self.asks {
+            if ask.repeat_at <= now {
+                ask.repeat_at = now + self.terms.repeat;
+                let (wants, together) = (ask.wants.clone(), ask.together);
+                due.push(Up::Ask { request, wants, together });
+            }
+        }
+        for body in due {
+            self.send(now, body, out);
+        }
+    }
+
+    /// What to say of a lease, or a part of it, that is given up on this side.
+    fn giving_back(
+        &self,
+        lease: &Scope,
+        kind: Kind,
+        serial: u64,
+        part: &Scope,
+        kept: bool,
+    ) -> Return {
+        let truths = self.truths.iter().filter(|truth| part.contains(truth)).cloned().collect();
+        Return { lease: lease.clone(), kind, serial, part: part.clone(), kept, truths }
+    }
+
+    fn on_done(&mut self, scope: Scope, kind: Kind, out: &mut Vec<Output>) {
+        let Some(held) = self.leases.get_mut(&scope, kind.side()) else { return };
+        if held.leaving.insert(scope.clone(), false).is_none() {
+            out.push(Output::Push { lease: scope.clone(), kind, part: scope });
+        }
+    }
+
+    fn on_pushed(
+        &mut self,
+        now: Instant,
+        scope: Scope,
+        kind: Kind,
+        part: Scope,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(held) = self.leases.get_mut(&scope, kind.side()) else { return };
+        let Some(keep) = held.leaving.remove(&part) else { return };
+        let serial = held.serial;
+        let kept = keep && held.kind == Kind::Write && part == scope;
+        if kept {
+            held.kind = Kind::Read;
+        } else if part == scope {
+            self.leases.remove(&scope, kind.side());
+        } else {
+            held.except.retain(|inner| !part.contains(inner));
+            held.except.push(part.clone());
+        }
+        let returned = self.giving_back(&scope, kind, serial, &part, kept);
+        self.send(now, Up::Return(vec![returned]), out);
+    }
+
+    fn on_lost(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.session += 1;
+        self.believed_until = Instant::START;
+        self.leases = Index::new();
+        self.tend_at = None;
+        self.truths.clear();
+        out.push(Output::Lost);
+        self.asks.values_mut().for_each(|ask| ask.repeat_at = now);
+        self.repeat_asks(now, out);
+    }
+
+    /// Looks after leases that are about to end. One under which our own boolean stands is asked for
+    /// again; every other goes back in good time, so that nothing is left to be pushed too late. If one
+    /// with a boolean ends all the same, others may believe otherwise, and the session is given up.
+    fn tend(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.tend_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let mut again = Vec::new();
+        let mut back = Vec::new();
+        let mut is_over = false;
+        let mut next: Option<Instant> = None;
+        for (scope, side, held) in self.leases.iter() {
+            let stands = side == Side::Own && self.truths.iter().any(|truth| scope.contains(truth));
+            if held.until <= now {
+                is_over |= stands;
+                continue;
+            }
+            let renew_at = self.renew_lease_at(held.until);
+            let at = if renew_at > now { renew_at } else { held.until };
+            next = Some(next.map_or(at, |next| next.min(at)));
+            if renew_at > now || !held.leaving.is_empty() || self.is_asked(scope, held.kind) {
+                continue;
+            }
+            let want = Want { scope: scope.clone(), kind: held.kind };
+            if stands { again.push(want) } else { back.push(want) }
+        }
+        self.tend_at = next;
+        if is_over {
+            return self.on_lost(now, out);
+        }
+        for Want { scope, kind } in back {
+            self.on_done(scope, kind, out);
+        }
+        if !again.is_empty() {
+            self.ask(now, again, false, out);
+        }
+    }
+
+    fn tend_by(&mut self, at: Instant) {
+        self.tend_at = Some(self.tend_at.map_or(at, |known| known.min(at)));
+    }
+
+    fn renew_lease_at(&self, until: Instant) -> Instant {
+        until - (2 * self.terms.session).min(self.terms.lease / 4)
+    }
+
+    fn is_asked(&self, scope: &Scope, kind: Kind) -> bool {
+        let mut wants = self.asks.values().flat_map(|ask| &ask.wants);
+        wants.any(|want| want.scope == *scope && want.kind == kind)
+    }
+
+    /// When the session must be kept alive by a message of its own: only if something was done since
+    /// the last one, or somebody waits for what we are about to give back.
+    fn renew_at(&self) -> Option<Instant> {
+        let sent_at = self.sent_at?;
+        let is_busy = self.busy_at.is_some_and(|busy_at| busy_at > sent_at);
+        let is_leaving = || self.leases.iter().any(|(_, _, held)| !held.leaving.is_empty());
+        (self.leases.len() > 0 && (is_busy || is_leaving()))
+            .then(|| sent_at + self.terms.session / 3)
+    }
+
+    fn send(&mut self, now: Instant, body: Up, out: &mut Vec<Output>) {
+        self.sent_at = Some(now);
+        out.push(Output::Send(Upward { session: self.session, stamp: now, body }));
+    }
+}
+
+impl Grant {
+    fn answers(&self, want: &Want) -> bool {
+        self.scope.contains(&want.scope)
+            && self.kind.covers(want.kind)
+            && !self.except.iter().any(|except| except.meets(&want.scope))
+    }
+}
+
+impl Machine for Holder {
+    type Input = Input;
+    type Output = Output;
+
+    fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Need { wants, together } => self.on_need(now, wants, together, out),
+            Input::Heard(message) => {
+                // A lease that ended while we slept must not come back to life with the session.
+                self.tend(now, out);
+                self.on_heard(now, message, out);
+            }
+            Input::Pushed { lease, kind, part } => self.on_pushed(now, lease, kind, part, out),
+            Input::Done { lease, kind } => self.on_done(lease, kind, out),
+        }
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.tend(now, out);
+        self.repeat_asks(now, out);
+        if self.renew_at().is_some_and(|at| at <= now) {
+            self.send(now, Up::Renew, out);
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let repeats = self.asks.values().map(|ask| ask.repeat_at);
+        repeats.chain(self.renew_at()).chain(self.tend_at).min()
+    }
+}

@@ -1,0 +1,29 @@
+//! The worlds that can be run, by name.
+
+use crate::{Outcome, leases};
+
+/// A kind of world. A seed makes it one world.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// How it is called.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Runs a seed.
+    pub run: fn(u64) -> Outcome,
+    /// Runs a seed and keeps as many of the last things that happened, in words.
+    pub explain: fn(u64, usize) -> Outcome,
+}
+
+/// All of them.
+pub const WORKLOADS: &[Workload] = &[Workload {
+    name: "leases",
+    about: "one grantor, two to six clients, a small tree that all of them want",
+    run: leases::run,
+    explain: leases::explain,
+}];
+
+/// The workload of this name.
+pub fn find(name: &str) -> Option<&'static Workload> {
+    WORKLOADS.iter().find(|workload| workload.name == name)
+}
