@@ -75,7 +75,7 @@ pub struct Return {
 pub struct Downward {
     /// Whose session it speaks of.
     pub session: u64,
-    /// The latest stamp that the grantor has seen in this session.
+    /// The latest stamp that the grantor has heard from the holder.
     pub stamp: Instant,
     /// How long the session goes on from now.
     pub span: Duration,
