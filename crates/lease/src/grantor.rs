@@ -40,6 +40,7 @@ pub struct Grantor {
     /// How many wants still wait for each request that a client has made.
     asked: BTreeMap<(Client, u64), usize>,
     recalls: BTreeMap<(Client, Scope, Side), Recalled>,
+    /// One for each client that was ever heard: as many as there are certified machines.
     sessions: BTreeMap<Client, Session>,
     ticket_next: u64,
     serial_next: u64,
