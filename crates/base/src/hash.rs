@@ -70,6 +70,11 @@ impl Hasher {
     pub fn finish(&self) -> Digest {
         Digest(*self.0.finalize().as_bytes())
     }
+
+    /// Any number of bytes that depend on all bytes so far: the digest, and then on.
+    pub fn fill(&self, bytes: &mut [u8]) {
+        self.0.finalize_xof().fill(bytes);
+    }
 }
 
 impl FromStr for Digest {
@@ -108,6 +113,15 @@ mod tests {
         hasher.update(b"by");
         hasher.update(b"tes");
         assert_eq!(hasher.finish(), Digest::of(ONE, b"bytes"));
+    }
+
+    #[test]
+    fn more_bytes_begin_with_the_digest() {
+        let mut hasher = Hasher::new(ONE);
+        hasher.update(b"bytes");
+        let mut bytes = [0; 256];
+        hasher.fill(&mut bytes);
+        assert_eq!(bytes[..32], *hasher.finish().as_bytes());
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn ask(scope: Scope) -> Up {
 fn filled(count: u64) -> Grantor {
     let mut grantor = Grantor::new(Terms::default(), Policy::of_the_paper());
     for number in 0..count {
-        say(&mut grantor, Client(number as u32 % CLIENTS), ask(scope(number)));
+        say(&mut grantor, Client(1 + number as u32 % CLIENTS), ask(scope(number)));
     }
     assert_eq!(grantor.lease_count() as u64, count);
     grantor
@@ -54,15 +54,18 @@ const BATCH: u64 = 1_000;
 fn grant_and_return(bencher: Bencher, count: u64) {
     let mut grantor = filled(count);
     let scopes: Vec<Scope> = (count..count + BATCH).map(scope).collect();
+    let mut turn = 0;
     bencher.bench_local(|| {
+        turn += 1;
         for (number, scope) in scopes.iter().enumerate() {
-            let client = Client(number as u32 % CLIENTS);
+            let client = Client(1 + number as u32 % CLIENTS);
             let out = say(&mut grantor, client, ask(scope.clone()));
             let Down::Granted { grants, .. } = &out[0].1.body else { panic!("it is free") };
             let (lease, kind, serial) = (scope.clone(), Kind::Write, grants[0].serial);
             let part = lease.clone();
             let returned = Return { lease, kind, serial, part, kept: false, truths: Vec::new() };
-            black_box(say(&mut grantor, client, Up::Return(vec![returned])));
+            let body = Up::Return { number: turn, returns: vec![returned] };
+            black_box(say(&mut grantor, client, body));
         }
     });
 }
@@ -70,12 +73,12 @@ fn grant_and_return(bencher: Bencher, count: u64) {
 #[divan::bench(args = COUNTS, counters = [ItemsCount::new(BATCH)])]
 fn insert_and_remove_in_a_map(bencher: Bencher, count: u64) {
     let mut map: BTreeMap<(Scope, Client), u64> = (0..count)
-        .map(|number| ((scope(number), Client(number as u32 % CLIENTS)), number))
+        .map(|number| ((scope(number), Client(1 + number as u32 % CLIENTS)), number))
         .collect();
     let scopes: Vec<Scope> = (count..count + BATCH).map(scope).collect();
     bencher.bench_local(|| {
         for (number, scope) in scopes.iter().enumerate() {
-            let key = (scope.clone(), Client(number as u32 % CLIENTS));
+            let key = (scope.clone(), Client(1 + number as u32 % CLIENTS));
             map.insert(key.clone(), black_box(0));
             black_box(map.remove(&key));
         }

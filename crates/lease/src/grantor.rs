@@ -8,7 +8,12 @@
 //! A session that has lapsed keeps its leases until somebody wants one; then it is lost as a whole.
 
 mod answer;
+mod birth;
 mod conflict;
+mod disturb;
+mod lease;
+mod promise;
+mod recalls;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +27,7 @@ use crate::{
     message::{Down, Downward, Refusal, Return, Up, Upward, Want},
 };
 
-use self::{answer::Answers, session::Session};
+use self::{answer::Answers, lease::Lease, recalls::Recalls, session::Session};
 
 /// Grants leases on the fields of some files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +44,7 @@ pub struct Grantor {
     requests: BTreeMap<u64, Request>,
     /// How many wants still wait for each request that a client has made.
     asked: BTreeMap<(Client, u64), usize>,
-    recalls: BTreeMap<(Client, Scope, Side), Recalled>,
+    recalls: Recalls,
     /// One for each client that was ever heard: as many as there are certified machines.
     sessions: BTreeMap<Client, Session>,
     ticket_next: u64,
@@ -88,30 +93,12 @@ pub type Input = (Client, Upward);
 pub type Output = (Client, Downward);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Lease {
-    kind: Kind,
-    serial: u64,
-    until: Instant,
-    /// Scopes inside that are not covered. At most [`EXCEPT_MAX`].
-    except: Box<[Scope]>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Request {
     client: Client,
     id: u64,
     wants: Vec<Want>,
     /// Not a request but the end of a lost session's boolean: once granted, it is false.
     is_farewell: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Recalled {
-    /// What is wanted back, and whether reading may go on.
-    parts: BTreeMap<Scope, bool>,
-    repeat_at: Instant,
-    /// The session is not renewed past this.
-    deadline: Instant,
 }
 
 /// The most wants in one request.
@@ -131,7 +118,7 @@ impl Grantor {
             waits: Index::new(),
             requests: BTreeMap::new(),
             asked: BTreeMap::new(),
-            recalls: BTreeMap::new(),
+            recalls: Recalls::default(),
             sessions: BTreeMap::new(),
             ticket_next: 0,
             serial_next: 1,
@@ -164,13 +151,9 @@ impl Grantor {
             Ok(wants) => wants,
             Err(why) => return self.say(now, client, Down::Refused { request: id, why }, out),
         };
-        let bundles = match together {
-            true => vec![wants],
-            false => wants.into_iter().map(|want| vec![want]).collect(),
-        };
         let mut answers = Answers::default();
         let mut tickets = BTreeSet::new();
-        for wants in bundles {
+        let mut ask = |wants| {
             let request = Request { client, id, wants, is_farewell: false };
             // D26: at once, if nothing conflicts, be it granted or asked for before.
             if self.is_free(now, &request) {
@@ -178,6 +161,10 @@ impl Grantor {
             } else {
                 tickets.insert(self.enqueue(request));
             }
+        };
+        match together {
+            true => ask(wants),
+            false => wants.into_iter().for_each(|want| ask(vec![want])),
         }
         self.settle(now, tickets, answers, out);
     }
@@ -190,11 +177,9 @@ impl Grantor {
         if wants.iter().any(|want| !want.kind.fits(&want.scope.field)) {
             return Err(Refusal::Misfit);
         }
-        let waiting = self.asked.range((client, u64::MIN)..=(client, u64::MAX));
-        let waiting: usize = waiting.map(|(_, count)| count).sum();
-        let holding = self.sessions.get(&client).map_or(0, |session| session.leases);
+        let Some(session) = self.sessions.get(&client) else { return Err(Refusal::OverBudget) };
         let is_over = |count: usize| count + wants.len() > self.policy.budget;
-        if is_over(waiting) || is_over(holding) {
+        if is_over(session.waiting) || is_over(session.leases) {
             return Err(Refusal::OverBudget);
         }
         Ok(wants.into_iter().map(|want| self.policy.read(want)).collect())
@@ -204,15 +189,19 @@ impl Grantor {
         let ticket = self.ticket_next;
         self.ticket_next += 1;
         if !request.is_farewell {
-            *self.asked.entry((request.client, request.id)).or_insert(0) += request.wants.len();
+            let count = request.wants.len();
+            *self.asked.entry((request.client, request.id)).or_insert(0) += count;
+            if let Some(session) = self.sessions.get_mut(&request.client) {
+                session.waiting += count;
+            }
         }
         for want in &request.wants {
             let kind = want.kind;
             // Two wants of one request on one scope: the stronger one decides.
             let owner = (ticket, kind.side());
-            let before = self.waits.insert(want.scope.clone(), owner, kind);
+            let before = self.waits.insert(&want.scope, owner, kind);
             if let Some(before) = before.filter(|before| before.covers(kind)) {
-                self.waits.insert(want.scope.clone(), owner, before);
+                self.waits.insert(&want.scope, owner, before);
             }
         }
         self.requests.insert(ticket, request);
@@ -230,58 +219,123 @@ impl Grantor {
             if *count == 0 {
                 self.asked.remove(&key);
             }
+            if let Some(session) = self.sessions.get_mut(&request.client) {
+                session.waiting -= request.wants.len();
+            }
         }
         Some(request)
     }
 
-    fn on_return(&mut self, client: Client, returned: Return, freed: &mut BTreeSet<u64>) {
-        let Return { lease: scope, kind, serial, part, kept, truths } = returned;
-        let side = kind.side();
-        let Some(lease) = self.leases.get_mut(&scope, (client, side)) else { return };
-        // A late return does not evict a later lease.
-        if lease.serial != serial || !scope.contains(&part) {
+    /// Returns count in the order in which they were sent: one that a later one has overtaken is as good
+    /// as lost. (The lease is recalled when somebody wants it, and the holder then says how things are.)
+    ///
+    /// Why it matters: a client may have two leases under which it may change the same boolean. What the
+    /// return of one says of it is kept only if no other stands here. One that its holder could use when
+    /// it sent the return does stand here: were it given back already, that return would have been sent
+    /// later, and this one would not count. One that is granted later takes away what was kept. So what
+    /// is kept is what the boolean was when its client lost the last right to change it.
+    fn on_returns(
+        &mut self,
+        now: Instant,
+        client: Client,
+        number: u64,
+        returns: Vec<Return>,
+        out: &mut Vec<Output>,
+    ) {
+        let session = self.sessions.get_mut(&client);
+        if !session.is_some_and(|session| session.is_next(number)) {
             return;
         }
-        if lease.except.iter().any(|except| except.contains(&part)) {
-            return; // Given back before: what it says of booleans may be old.
+        let mut freed = BTreeSet::new();
+        let mut is_within = true;
+        for returned in returns {
+            is_within &= self.on_return(client, returned, &mut freed);
+        }
+        if !is_within {
+            // Whoever has opened more than it may remember would have others believe what is not so.
+            freed.extend(self.forget(now, client, out));
+        }
+        self.settle(now, freed, Answers::default(), out);
+    }
+
+    /// Takes back a lease or a part of it. False if the client now has more true booleans than it may.
+    fn on_return(&mut self, client: Client, returned: Return, freed: &mut BTreeSet<u64>) -> bool {
+        let Return { lease: scope, kind, serial, part, kept, truths } = returned;
+        let side = kind.side();
+        let Some(lease) = self.leases.get_mut(&scope, (client, side)) else { return true };
+        // A late return does not evict a later lease.
+        if lease.serial() != serial || !scope.contains(&part) {
+            return true;
+        }
+        if !lease.touches(&part) {
+            return true; // Given back before: what it says of booleans may be old.
         }
         if part == scope && kept {
-            if lease.kind != Kind::Write {
-                return; // Repeated.
+            if lease.kind() != Kind::Write {
+                return true; // Repeated.
             }
-            lease.kind = Kind::Read;
+            lease.set_kind(Kind::Read);
         } else if part == scope {
-            self.drop_lease(&scope, client, side);
-        } else if lease.except.len() < EXCEPT_MAX {
+            self.drop_lease(&scope, client, side, freed);
+        } else if lease.except().len() < EXCEPT_MAX {
             lease.except_also(&part);
         } else {
-            return; // An honest holder was asked for the whole lease.
+            return true; // An honest holder was asked for the whole lease.
         }
-        for truth in truths.into_iter().take(WANTS_MAX) {
+        let mut is_within = true;
+        for truth in truths {
             if part.contains(&truth)
                 && truth.field.is_disjunctive()
                 && !self.may_change(client, &truth)
             {
-                self.truths.insert(truth, client, ());
+                is_within &= self.keep_truth(&truth, client);
             }
         }
-        let key = (client, scope, side);
-        if let Some(recalled) = self.recalls.get_mut(&key) {
-            recalled.parts.retain(|wanted, _| !part.contains(wanted));
-            if recalled.parts.is_empty() {
-                self.recalls.remove(&key);
-            }
+        if self.recalls.answer(&(client, scope, side), &part) {
+            self.look_again(client, freed);
         }
         freed.extend(self.waits.meeting(&part).map(|(_, (ticket, _), _)| ticket));
+        is_within
     }
 
-    fn drop_lease(&mut self, scope: &Scope, client: Client, side: Side) {
+    /// A client was held up as a whole and is no longer: all that it waits for is looked at again.
+    fn look_again(&self, client: Client, freed: &mut BTreeSet<u64>) {
+        let own = self.requests.iter().filter(|(_, request)| request.client == client);
+        freed.extend(own.map(|(ticket, _)| *ticket));
+    }
+
+    /// Notes a boolean that is frozen and true; false if there are too many.
+    fn keep_truth(&mut self, truth: &Scope, client: Client) -> bool {
+        let session = self.sessions.get_mut(&client);
+        let Some(session) = session.filter(|session| session.truths < self.policy.budget) else {
+            return false;
+        };
+        session.truths += usize::from(self.truths.insert(truth, client, ()).is_none());
+        true
+    }
+
+    fn drop_truth(&mut self, truth: &Scope, client: Client) {
+        if self.truths.remove(truth, client).is_some()
+            && let Some(session) = self.sessions.get_mut(&client)
+        {
+            session.truths -= 1;
+        }
+    }
+
+    fn drop_lease(&mut self, scope: &Scope, client: Client, side: Side, freed: &mut BTreeSet<u64>) {
         if self.leases.remove(scope, (client, side)).is_some()
             && let Some(session) = self.sessions.get_mut(&client)
         {
             session.leases -= 1;
         }
-        self.recalls.remove(&(client, scope.clone(), side));
+        if !self.recalls.is_empty() && self.recalls.remove(&(client, scope.clone(), side)) {
+            self.look_again(client, freed);
+        }
+    }
+
+    /// When a lease that begins now ends.
+    fn lease_until(&self, now: Instant, client: Client) -> Instant {
+        if client == Client::GROUP { Instant::END } else { now + self.terms.lease }
     }
 }
 
@@ -297,13 +351,7 @@ impl Machine for Grantor {
             Up::Ask { request, wants, together } => {
                 self.on_ask(now, client, request, wants, together, out);
             }
-            Up::Return(returns) => {
-                let mut freed = BTreeSet::new();
-                for returned in returns {
-                    self.on_return(client, returned, &mut freed);
-                }
-                self.settle(now, freed, Answers::default(), out);
-            }
+            Up::Return { number, returns } => self.on_returns(now, client, number, returns, out),
             Up::Renew => self.say(now, client, Down::Renewed, out),
         }
     }
@@ -314,13 +362,7 @@ impl Machine for Grantor {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        let recalls = self.recalls.iter();
-        recalls
-            .flat_map(|((client, ..), recalled)| {
-                let lapse = self.sessions.get(client).map(|session| session.until);
-                [Some(recalled.repeat_at), lapse]
-            })
-            .flatten()
-            .min()
+        let sessions = self.recalls.clients().filter_map(|client| self.sessions.get(&client));
+        sessions.map(|session| session.until).chain(self.recalls.repeat_at()).min()
     }
 }

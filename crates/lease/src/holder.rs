@@ -7,12 +7,14 @@
 //! in a recall. So a grant that its own recall has overtaken, or that comes twice, is nothing; the
 //! request is repeated, and answered under a new number.
 
+mod query;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Instant, Machine};
 
 use crate::{
-    Kind, Scope, Terms,
+    Field, Kind, Scope, Terms,
     index::Index,
     kind::Side,
     message::{Down, Downward, Grant, Recall, Refusal, Return, Up, Upward, Want},
@@ -31,9 +33,13 @@ pub struct Holder {
     sent_at: Option<Instant>,
     /// The greatest serial number heard of.
     serial_seen: u64,
+    /// The number of the last return.
+    return_last: u64,
     /// No lease has to be looked after before this.
     tend_at: Option<Instant>,
     leases: Index<Side, Held>,
+    /// How many parts of leases are on their way back.
+    leaving_count: usize,
     /// Our own booleans of disjunctive fields, where true.
     truths: BTreeSet<Scope>,
     asks: BTreeMap<u64, Ask>,
@@ -135,8 +141,10 @@ impl Holder {
             busy_at: None,
             sent_at: None,
             serial_seen: 0,
+            return_last: 0,
             tend_at: None,
             leases: Index::new(),
+            leaving_count: 0,
             truths: BTreeSet::new(),
             asks: BTreeMap::new(),
             request_next: 1,
@@ -146,6 +154,11 @@ impl Holder {
     /// How many leases it holds.
     pub fn lease_count(&self) -> usize {
         self.leases.len()
+    }
+
+    /// The serial number of the lease on this very scope, on the same side as this kind, if it is held.
+    pub fn serial(&self, lease: &Scope, kind: Kind) -> Option<u64> {
+        self.leases.get(lease, kind.side()).map(|held| held.serial)
     }
 
     /// The number that the next need will have.
@@ -196,7 +209,10 @@ impl Holder {
         let may = scope.field.is_disjunctive() && self.knows(now, scope) == Knowledge::Writes;
         if may {
             self.touch(now);
-            self.tend_by(now);
+            let is_ending = |held: &Held| self.renew_lease_at(held.until) <= now;
+            if self.usable(now, scope).any(is_ending) {
+                self.tend_by(now);
+            }
             match value {
                 true => self.truths.insert(scope.clone()),
                 false => self.truths.remove(scope),
@@ -205,14 +221,47 @@ impl Holder {
         may
     }
 
+    /// Takes hold of every field of a file (`Whole`) or of a subtree (`Tree`) that we have just created,
+    /// without asking. True if a lease was born, and then the push of the creation has to say so; false
+    /// if one that we can use covers the file already, or the session can't be relied on.
+    ///
+    /// See `grantor::birth` for the contract.
+    #[must_use]
+    pub fn bear(&mut self, now: Instant, scope: &Scope) -> bool {
+        let is_covered = self.usable(now, scope).any(|lease| lease.kind == Kind::Write);
+        let is_known = self.leases.get(scope, Side::Own).is_some();
+        if is_covered || is_known || !self.is_current(now) {
+            return false;
+        }
+        self.touch(now);
+        let until = self.terms.believed_until(now, self.terms.lease);
+        let held = Held {
+            kind: Kind::Write,
+            serial: 0,
+            until,
+            except: Vec::new(),
+            truths: Vec::new(),
+            leaving: BTreeMap::new(),
+        };
+        self.tend_by(self.renew_lease_at(until));
+        self.leases.insert(scope, Side::Own, held);
+        true
+    }
+
+    /// Whether the grantor, whose policy has this budget, will accept one more lease from birth. To be
+    /// asked before something is created; else something has to be given back first.
+    pub fn may_bear(&self, budget: usize) -> bool {
+        self.leases.len() < budget
+    }
+
     /// The leases under which something new may be done with this scope.
     fn usable<'a>(&'a self, now: Instant, scope: &'a Scope) -> impl Iterator<Item = &'a Held> {
-        let is_valid = self.is_current(now);
-        self.leases
-            .meeting(scope)
+        let leases = self.is_current(now).then(|| self.leases.meeting(scope));
+        leases
+            .into_iter()
+            .flatten()
             .filter(move |(around, _, lease)| {
-                is_valid
-                    && around.contains(scope)
+                around.contains(scope)
                     && now < lease.until
                     && !lease.except.iter().any(|except| except.meets(scope))
                     && !lease.leaving.keys().any(|part| part.meets(scope))
@@ -294,7 +343,7 @@ impl Holder {
             out.push(Output::Met(request));
         }
         if !unwanted.is_empty() {
-            self.send(now, Up::Return(unwanted), out);
+            self.send_back(now, unwanted, out);
         }
     }
 
@@ -311,7 +360,7 @@ impl Holder {
             leaving,
         };
         self.tend_by(self.renew_lease_at(held.until));
-        self.leases.insert(grant.scope, side, held);
+        self.leases.insert(&grant.scope, side, held);
     }
 
     fn on_recall(&mut self, now: Instant, recall: Recall, out: &mut Vec<Output>) {
@@ -326,13 +375,14 @@ impl Holder {
                 held.serial = serial;
                 let known = held.leaving.insert(part.clone(), keep);
                 if known.is_none() {
+                    self.leaving_count += 1;
                     out.push(Output::Push { lease: scope, kind, part });
                 }
             }
             // Given back before, or its grant is still on the way and will be too late.
             _ => {
                 let returned = self.giving_back(&scope, kind, serial, &part, false);
-                self.send(now, Up::Return(vec![returned]), out);
+                self.send_back(now, vec![returned], out);
                 self.ask_again_soon(now, &part);
             }
         }
@@ -371,13 +421,22 @@ impl Holder {
         part: &Scope,
         kept: bool,
     ) -> Return {
-        let truths = self.truths.iter().filter(|truth| part.contains(truth)).cloned().collect();
+        let truths: Vec<Scope> = match part.field.is_wide() {
+            false => self.truths.get(part).into_iter().cloned().collect(),
+            // A file and the files below it follow each other.
+            true => {
+                let near = self.truths.range(Field::Access.of(&part.file)..);
+                let near = near.take_while(|truth| part.file.is_prefix_of(&truth.file));
+                near.filter(|truth| part.contains(truth)).cloned().collect()
+            }
+        };
         Return { lease: lease.clone(), kind, serial, part: part.clone(), kept, truths }
     }
 
     fn on_done(&mut self, scope: Scope, kind: Kind, out: &mut Vec<Output>) {
         let Some(held) = self.leases.get_mut(&scope, kind.side()) else { return };
         if held.leaving.insert(scope.clone(), false).is_none() {
+            self.leaving_count += 1;
             out.push(Output::Push { lease: scope.clone(), kind, part: scope });
         }
     }
@@ -392,24 +451,27 @@ impl Holder {
     ) {
         let Some(held) = self.leases.get_mut(&scope, kind.side()) else { return };
         let Some(keep) = held.leaving.remove(&part) else { return };
+        self.leaving_count -= 1;
         let serial = held.serial;
         let kept = keep && held.kind == Kind::Write && part == scope;
         if kept {
             held.kind = Kind::Read;
         } else if part == scope {
+            self.leaving_count -= held.leaving.len();
             self.leases.remove(&scope, kind.side());
         } else {
             held.except.retain(|inner| !part.contains(inner));
             held.except.push(part.clone());
         }
         let returned = self.giving_back(&scope, kind, serial, &part, kept);
-        self.send(now, Up::Return(vec![returned]), out);
+        self.send_back(now, vec![returned], out);
     }
 
     fn on_lost(&mut self, now: Instant, out: &mut Vec<Output>) {
         self.session += 1;
         self.believed_until = Instant::START;
         self.leases = Index::new();
+        self.leaving_count = 0;
         self.tend_at = None;
         self.truths.clear();
         out.push(Output::Lost);
@@ -428,20 +490,23 @@ impl Holder {
         let mut back = Vec::new();
         let mut is_over = false;
         let mut next: Option<Instant> = None;
-        for (scope, side, held) in self.leases.iter() {
-            let stands = side == Side::Own && self.truths.iter().any(|truth| scope.contains(truth));
+        for (at, side, held) in self.leases.iter() {
+            let stands = || side == Side::Own && self.truths.iter().any(|truth| at.contains(truth));
             if held.until <= now {
-                is_over |= stands;
+                is_over |= stands();
                 continue;
             }
             let renew_at = self.renew_lease_at(held.until);
-            let at = if renew_at > now { renew_at } else { held.until };
-            next = Some(next.map_or(at, |next| next.min(at)));
-            if renew_at > now || !held.leaving.is_empty() || self.is_asked(scope, held.kind) {
+            let next_at = if renew_at > now { renew_at } else { held.until };
+            next = Some(next.map_or(next_at, |next| next.min(next_at)));
+            if renew_at > now || !held.leaving.is_empty() {
                 continue;
             }
-            let want = Want { scope: scope.clone(), kind: held.kind };
-            if stands { again.push(want) } else { back.push(want) }
+            let want = Want { scope: at.scope(), kind: held.kind };
+            if self.is_asked(&want) {
+                continue;
+            }
+            if stands() { again.push(want) } else { back.push(want) }
         }
         self.tend_at = next;
         if is_over {
@@ -463,9 +528,8 @@ impl Holder {
         until - (2 * self.terms.session).min(self.terms.lease / 4)
     }
 
-    fn is_asked(&self, scope: &Scope, kind: Kind) -> bool {
-        let mut wants = self.asks.values().flat_map(|ask| &ask.wants);
-        wants.any(|want| want.scope == *scope && want.kind == kind)
+    fn is_asked(&self, wanted: &Want) -> bool {
+        self.asks.values().flat_map(|ask| &ask.wants).any(|want| want == wanted)
     }
 
     /// When the session must be kept alive by a message of its own: only if something was done since
@@ -473,9 +537,13 @@ impl Holder {
     fn renew_at(&self) -> Option<Instant> {
         let sent_at = self.sent_at?;
         let is_busy = self.busy_at.is_some_and(|busy_at| busy_at > sent_at);
-        let is_leaving = || self.leases.iter().any(|(_, _, held)| !held.leaving.is_empty());
-        (self.leases.len() > 0 && (is_busy || is_leaving()))
+        (self.leases.len() > 0 && (is_busy || self.leaving_count > 0))
             .then(|| sent_at + self.terms.session / 3)
+    }
+
+    fn send_back(&mut self, now: Instant, returns: Vec<Return>, out: &mut Vec<Output>) {
+        self.return_last += 1;
+        self.send(now, Up::Return { number: self.return_last, returns }, out);
     }
 
     fn send(&mut self, now: Instant, body: Up, out: &mut Vec<Output>) {

@@ -9,10 +9,8 @@
 //! - A lease may cover a whole file or a whole subtree, less a stated few: what a client has created
 //!   itself costs one entry. The paper has this for child names only.
 //! - A lease is capped by its client's session, so a dead machine delays others by seconds.
+//! - Who creates a file holds every field of it from birth, without asking: see `grantor::birth`.
 //! - The grantor may answer with more than was asked. [`Policy`] has the paper's rules as switches.
-//!
-//! Not closed yet: a client may hold two leases that both cover its own boolean of a disjunctive field.
-//! If their returns overtake each other, the grantor may keep what the older one says.
 
 mod scope;
 

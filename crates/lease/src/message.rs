@@ -2,10 +2,11 @@
 //!
 //! Messages may be lost, repeated and overtaken. Nothing depends on their order: an ask says what its
 //! sender wants to hold and may be repeated; a lease has a serial number, and a return or a recall
-//! names the lease by scope and serial.
+//! names the lease by scope and serial; returns are numbered, and one that was overtaken is as good as
+//! lost.
 
 use base::{Duration, Instant};
-use borsh::{BorshDeserialize, BorshSerialize};
+use borsh::{BorshDeserialize, BorshSerialize, io};
 
 use crate::{Kind, Scope};
 
@@ -15,8 +16,15 @@ use crate::{Kind, Scope};
 )]
 pub struct Client(pub u32);
 
+impl Client {
+    /// The group itself, as a client of its own grantor, with a holder beside it and no network between.
+    /// It answers at once, so its session never lapses and its leases have no end; whoever hears from
+    /// others never takes this name from them.
+    pub const GROUP: Client = Client(0);
+}
+
 /// From a holder to its grantor. Whatever it says, it also asks to go on with the session.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Upward {
     /// Counted up by the holder whenever it starts with nothing.
     pub session: u64,
@@ -27,7 +35,7 @@ pub struct Upward {
 }
 
 /// What a holder can say.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Up {
     /// Wants to hold these.
     Ask {
@@ -39,13 +47,19 @@ pub enum Up {
         together: bool,
     },
     /// Gives these back, or parts of them.
-    Return(Vec<Return>),
+    Return {
+        /// Counted up by the holder within its session. A return that a later one has overtaken is as
+        /// good as lost: see `Grantor::on_returns`.
+        number: u64,
+        /// What is given back.
+        returns: Vec<Return>,
+    },
     /// Only wants to go on.
     Renew,
 }
 
 /// Something to be held.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Want {
     /// What.
     pub scope: Scope,
@@ -54,7 +68,7 @@ pub struct Want {
 }
 
 /// A lease, or a part of it, given back.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Return {
     /// The scope of the lease.
     pub lease: Scope,
@@ -71,20 +85,21 @@ pub struct Return {
 }
 
 /// From a grantor to one of its holders.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Downward {
     /// Whose session it speaks of.
     pub session: u64,
     /// The latest stamp that the grantor has heard from the holder.
     pub stamp: Instant,
     /// How long the session goes on from now.
+    #[borsh(serialize_with = "write_span", deserialize_with = "read_span")]
     pub span: Duration,
     /// What it says.
     pub body: Down,
 }
 
 /// What a grantor can say.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Down {
     /// These are yours.
     Granted {
@@ -109,7 +124,7 @@ pub enum Down {
 }
 
 /// A lease as it is handed out.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Grant {
     /// What.
     pub scope: Scope,
@@ -120,13 +135,14 @@ pub struct Grant {
     /// Its number; no two leases of a grantor have the same.
     pub serial: u64,
     /// For how long from now, if the session goes on.
+    #[borsh(serialize_with = "write_span", deserialize_with = "read_span")]
     pub span: Duration,
     /// The disjunctive fields in it for which some other client's boolean is true.
     pub truths: Vec<Scope>,
 }
 
 /// A lease, or a part of it, wanted back.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Recall {
     /// The scope of the lease.
     pub lease: Scope,
@@ -151,4 +167,79 @@ pub enum Refusal {
     TooMany,
     /// The client holds or waits for as much as it may.
     OverBudget,
+}
+
+/// A span is its nanoseconds; none is longer than 64 bits of them.
+fn write_span<W: io::Write>(span: &Duration, writer: &mut W) -> io::Result<()> {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX).serialize(writer)
+}
+
+fn read_span<R: io::Read>(reader: &mut R) -> io::Result<Duration> {
+    u64::deserialize_reader(reader).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{kind, scope};
+
+    #[track_caller]
+    fn check<T: BorshSerialize + BorshDeserialize + PartialEq + std::fmt::Debug>(message: T) {
+        let bytes = base::encode(&message);
+        assert_eq!(base::decode::<T>(&bytes, bytes.len()).as_ref(), Ok(&message));
+        for cut in 0..bytes.len() {
+            assert!(base::decode::<T>(&bytes[..cut], bytes.len()).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_holders_say_has_canonical_bytes() {
+        let wants = vec![Want { scope: scope("1.5:/name"), kind: kind("write") }];
+        let returned = Return {
+            lease: scope("1:**"),
+            kind: kind("write"),
+            serial: 7,
+            part: scope("1:*"),
+            kept: false,
+            truths: vec![scope("1:handles"), scope("1:write-mode")],
+        };
+        let bodies = [
+            Up::Ask { request: 3, wants, together: true },
+            Up::Return { number: 4, returns: vec![returned] },
+            Up::Renew,
+        ];
+        for body in bodies {
+            check(Upward { session: 1, stamp: Instant::from_secs(5), body });
+        }
+    }
+
+    #[test]
+    fn what_grantors_say_has_canonical_bytes() {
+        let grant = Grant {
+            scope: scope("1:**"),
+            except: vec![scope("1:locks")],
+            kind: kind("write"),
+            serial: 8,
+            span: Duration::from_secs(7_200),
+            truths: vec![scope("1:handles")],
+        };
+        let recall = Recall {
+            lease: scope("1:**"),
+            kind: kind("write"),
+            serial: 8,
+            part: scope("1.2:content"),
+            keep: true,
+        };
+        let bodies = [
+            Down::Granted { request: 3, grants: vec![grant] },
+            Down::Refused { request: 3, why: Refusal::OverBudget },
+            Down::Recall(vec![recall]),
+            Down::Renewed,
+            Down::Lost,
+        ];
+        for body in bodies {
+            let (stamp, span) = (Instant::from_secs(5), Duration::from_millis(20_001));
+            check(Downward { session: 1, stamp, span, body });
+        }
+    }
 }

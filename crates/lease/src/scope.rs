@@ -36,6 +36,8 @@ pub enum Field {
     Deletion,
     /// The directory that it lies in.
     Parent,
+    /// Byte-range and whole-file locks that are held on it.
+    Locks,
     /// Whether anybody has it open. Disjunctive.
     Handles,
     /// Whether anybody has it open, or keeps it from being opened, in this way. Disjunctive.
@@ -133,6 +135,7 @@ impl fmt::Display for Field {
             Field::Content => f.write_str("content"),
             Field::Deletion => f.write_str("deletion"),
             Field::Parent => f.write_str("parent"),
+            Field::Locks => f.write_str("locks"),
             Field::Handles => f.write_str("handles"),
             Field::Mode(mode) => write!(f, "{mode:?}"),
             Field::Child(name) => write!(f, "/{name}"),

@@ -7,7 +7,7 @@ use base::{FileId, Instant, Machine};
 use crate::{
     Client, Field, Grantor, Holder, Kind, Knowledge, Mode, Name, Policy, Scope, Terms, grantor,
     holder::{self, Input},
-    message::Want,
+    message::{Upward, Want},
 };
 
 /// A scope as in `1.2:/name`, `1.2:/*`, `1.2:*`, `1.2:**`, `1.2:content`.
@@ -21,6 +21,7 @@ pub(crate) fn scope(text: &str) -> Scope {
         "content" => Field::Content,
         "deletion" => Field::Deletion,
         "parent" => Field::Parent,
+        "locks" => Field::Locks,
         "handles" => Field::Handles,
         "write-mode" => Field::Mode(Mode::Write),
         "/*" => Field::Children,
@@ -54,8 +55,13 @@ pub(crate) fn kind(text: &str) -> Kind {
 /// A pushes at once                    and will do so whenever it is told to
 /// A is done with SCOPE KIND           needs that lease no more
 /// A sets SCOPE, A clears SCOPE        its own boolean
+/// A creates SCOPE                     bears it and pushes that at once
+/// A creates SCOPE for now             bears it; to be pushed with whatever is pushed next
 /// A tries SCOPE                       logs what it may do with it
 /// A falls silent, A is back           loses all its messages, and no longer
+/// A's messages wait                   on their way to the grantor
+/// A's messages arrive                 after all, and those to come do so at once
+/// A's messages arrive, last first     in the wrong order
 /// A says MESSAGES                     logs how many messages were sent since the last time
 /// ```
 #[track_caller]
@@ -86,6 +92,12 @@ struct Actor {
     pushes: Vec<(Scope, Kind, Scope)>,
     pushes_at_once: bool,
     is_silent: bool,
+    /// Messages that wait on their way, if they do.
+    waiting: Option<Vec<Upward>>,
+    /// The session that it last spoke in.
+    session: u64,
+    /// Creations that have not been pushed, and their session.
+    births: Vec<(Scope, u64)>,
 }
 
 impl World {
@@ -110,6 +122,9 @@ impl World {
             pushes: Vec::new(),
             pushes_at_once: false,
             is_silent: false,
+            waiting: None,
+            session: 1,
+            births: Vec::new(),
         });
         let now = self.now;
         let actor = self.holders.get_mut(&client).unwrap();
@@ -140,6 +155,15 @@ impl World {
             ["clears", field] => {
                 assert!(actor.holder.set(now, &self::scope(field), false), "{line}")
             }
+            ["creates", field, ..] => {
+                let scope = self::scope(field);
+                if actor.holder.bear(now, &scope) {
+                    actor.births.push((scope, actor.session));
+                }
+                if words.len() == 2 {
+                    self.push_births(client);
+                }
+            }
             ["tries", text] => {
                 let scope = self::scope(text);
                 let what = match actor.holder.knows(now, &scope) {
@@ -155,6 +179,14 @@ impl World {
             }
             ["falls", "silent"] => actor.is_silent = true,
             ["is", "back"] => actor.is_silent = false,
+            ["messages", "wait"] => actor.waiting = Some(Vec::new()),
+            ["messages", ..] => {
+                let mut messages = actor.waiting.take().expect("messages that wait");
+                if rest.ends_with("last first") {
+                    messages.reverse();
+                }
+                messages.into_iter().for_each(|message| self.deliver(client, message));
+            }
             ["says", "messages"] => {
                 let count = std::mem::take(&mut self.messages);
                 self.note(client, &format!("saw {count} messages"));
@@ -167,7 +199,22 @@ impl World {
         self.log.push(format!("{} {client} {what}", self.now.as_nanos() / 1_000_000));
     }
 
+    fn push_births(&mut self, client: char) {
+        let births = std::mem::take(&mut self.holders.get_mut(&client).unwrap().births);
+        for (scope, session) in births {
+            let mut out = Vec::new();
+            let from = client_of(client);
+            let is_borne = self.grantor.is_in_session(from, session)
+                && self.grantor.bear(self.now, from, scope, &mut out);
+            if !is_borne {
+                self.note(client, "is refused a birth");
+            }
+            self.hear(out);
+        }
+    }
+
     fn push(&mut self, client: char) {
+        self.push_births(client);
         let pushes = std::mem::take(&mut self.holders.get_mut(&client).unwrap().pushes);
         for (lease, kind, part) in pushes {
             self.tell(client, Input::Pushed { lease, kind, part });
@@ -206,10 +253,11 @@ impl World {
                 holder::Output::Send(_) if actor.is_silent => {}
                 holder::Output::Send(message) => {
                     self.messages += 1;
-                    let mut out = Vec::new();
-                    let from = Client(client as u32);
-                    self.grantor.step(self.now, (from, message), &mut out);
-                    self.hear(out);
+                    actor.session = message.session;
+                    match &mut actor.waiting {
+                        Some(waiting) => waiting.push(message),
+                        None => self.deliver(client, message),
+                    }
                 }
                 holder::Output::Met(_) => self.note(client, "is content"),
                 holder::Output::Refused(_, why) => {
@@ -225,19 +273,34 @@ impl World {
                 }
                 holder::Output::Lost => {
                     actor.pushes.clear();
+                    actor.births.clear();
                     self.note(client, "has lost everything");
                 }
             }
         }
     }
 
+    fn deliver(&mut self, client: char, message: Upward) {
+        let mut out = Vec::new();
+        self.grantor.step(self.now, (client_of(client), message), &mut out);
+        self.hear(out);
+    }
+
     fn hear(&mut self, outputs: Vec<grantor::Output>) {
         for (client, message) in outputs {
             self.messages += 1;
-            let client = char::from_u32(client.0).unwrap();
+            let client = match client {
+                Client::GROUP => 'G',
+                Client(code) => char::from_u32(code).unwrap(),
+            };
             if !self.holders[&client].is_silent {
                 self.tell(client, Input::Heard(message));
             }
         }
     }
+}
+
+/// `G` is the group itself.
+fn client_of(letter: char) -> Client {
+    if letter == 'G' { Client::GROUP } else { Client(letter as u32) }
 }

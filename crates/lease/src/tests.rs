@@ -1,5 +1,8 @@
 //! The contract as scripts: what a stranger may rely on.
 
+mod birth;
+mod hostile;
+
 use crate::{
     Policy, Rule,
     script::{check, check_with},
@@ -392,6 +395,29 @@ fn the_last_truth_cannot_vanish_under_those_who_rely_on_it() {
          8 A must push 1:handles
          8 B is content
          9 B knows nothing of 1:handles, others false",
+    );
+}
+
+#[test]
+fn a_return_that_was_overtaken_says_nothing_of_a_boolean_that_changed_since() {
+    // A may change its boolean under two leases. It gives back one, opens the file under the other, and
+    // gives that back too; the first return, which knows of no open file, comes last.
+    check_plain(
+        "0 A needs 1:handles self, 1:* write
+         1 A's messages wait
+         2 A is done with 1:handles self
+         3 A pushes
+         4 A sets 1:handles
+         5 A is done with 1:* write
+         6 A pushes
+         7 A's messages arrive, last first
+         8 B needs 1:handles others
+         9 B tries 1:handles",
+        "0 A is content
+         2 A must push 1:handles
+         5 A must push 1:*
+         8 B is content
+         9 B knows nothing of 1:handles, others true",
     );
 }
 

@@ -22,6 +22,7 @@ mod outcome;
 mod world;
 
 pub mod leases;
+pub mod reference;
 
 mod summary;
 mod workload;

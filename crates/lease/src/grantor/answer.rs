@@ -10,16 +10,21 @@ use crate::{
     message::{Down, Grant, Recall, Want},
 };
 
-use super::{EXCEPT_MAX, Grantor, Lease, Output, Recalled, Request};
+use super::{EXCEPT_MAX, Grantor, Lease, Output, Request};
 
 /// The most exceptions in a lease that is wider than what was asked.
 const EXCEPT_GENEROUS_MAX: usize = 4;
 
+/// Where more leases than this meet, nobody looks for more than was asked: it must not cost more either.
+const LOOK_GENEROUS_MAX: usize = 64;
+
 /// What there is to say after settling, to be said in this order: a grant before its recall.
 #[derive(Default)]
 pub(super) struct Answers {
-    grants: BTreeMap<(Client, u64), Vec<(Scope, Side)>>,
-    recalls: BTreeMap<Client, Vec<(Scope, Side, Scope, bool)>>,
+    /// To whom, in answer to which request, which lease.
+    grants: Vec<(Client, u64, Scope, Side)>,
+    /// From whom, which lease, which part of it, and whether reading may go on.
+    recalls: Vec<(Client, Scope, Side, Scope, bool)>,
 }
 
 impl Grantor {
@@ -37,12 +42,14 @@ impl Grantor {
             let silent: BTreeSet<Client> =
                 request.wants.iter().flat_map(|want| self.silent(now, client, want)).collect();
             if !silent.is_empty() {
-                silent.into_iter().for_each(|client| self.forget(now, client, out));
-                tickets.extend(self.requests.keys());
+                for client in silent {
+                    tickets.extend(self.forget(now, client, out));
+                }
+                tickets.insert(ticket);
                 continue;
             }
             let mut in_the_way = Vec::new();
-            let mut is_free = true;
+            let mut is_free = request.is_farewell || !self.recalls.is_estranged(client);
             for want in &request.wants {
                 if self.is_behind(ticket, client, want)
                     || (!request.is_farewell && self.is_leaving(client, want))
@@ -63,9 +70,7 @@ impl Grantor {
                 self.give(now, request, &mut tickets, &mut answers);
             }
             for (lease, (holder, side), want) in in_the_way {
-                if self.clear(now, &lease, holder, side, out) {
-                    tickets.extend(self.requests.keys());
-                } else {
+                if !self.clear(now, &lease, (holder, side), &mut tickets, out) {
                     self.recall(now, lease, (holder, side), &want, &mut answers);
                 }
             }
@@ -74,41 +79,52 @@ impl Grantor {
     }
 
     /// Says what there is to say. Leases are numbered here, in the order in which they are heard of.
-    fn answer(&mut self, now: Instant, answers: Answers, out: &mut Vec<Output>) {
-        for ((client, request), leases) in answers.grants {
-            let mut grants = Vec::with_capacity(leases.len());
-            for (scope, side) in leases {
-                self.number(now, &scope, client, side);
-                grants.extend(self.describe(now, client, scope, side));
-            }
+    fn answer(&mut self, now: Instant, mut answers: Answers, out: &mut Vec<Output>) {
+        answers.grants.sort_by_key(|(client, request, ..)| (*client, *request));
+        for leases in answers.grants.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (client, request) = (leases[0].0, leases[0].1);
+            let grants = leases.iter();
+            let grants =
+                grants.filter_map(|(.., scope, side)| self.number(now, client, *side, scope));
+            let grants = grants.collect();
             self.say(now, client, Down::Granted { request, grants }, out);
         }
-        for (client, wanted) in answers.recalls {
-            let recalls = wanted.into_iter().filter_map(|(scope, side, part, keep)| {
-                let lease = self.leases.get(&scope, (client, side))?;
-                Some(Recall { lease: scope, kind: lease.kind, serial: lease.serial, part, keep })
+        answers.recalls.sort_by_key(|(client, ..)| *client);
+        for wanted in answers.recalls.chunk_by(|a, b| a.0 == b.0) {
+            let client = wanted[0].0;
+            let recalls = wanted.iter().filter_map(|(_, scope, side, part, keep)| {
+                let lease = self.leases.get(scope, (client, *side))?;
+                Some(Recall {
+                    lease: scope.clone(),
+                    kind: lease.kind(),
+                    serial: lease.serial(),
+                    part: part.clone(),
+                    keep: *keep,
+                })
             });
-            let recalls: Vec<Recall> = recalls.collect();
+            let recalls = recalls.collect();
             self.say(now, client, Down::Recall(recalls), out);
         }
     }
 
-    /// Takes a lease that nobody can rely on any more; false if somebody can.
-    fn clear(
+    /// Takes a lease that nobody can rely on any more; false if somebody can. What waited for it is to
+    /// be looked at again.
+    pub(super) fn clear(
         &mut self,
         now: Instant,
         lease: &Scope,
-        holder: Client,
-        side: Side,
+        (holder, side): (Client, Side),
+        tickets: &mut BTreeSet<u64>,
         out: &mut Vec<Output>,
     ) -> bool {
         if self.has_lapsed(now, holder) {
-            self.forget(now, holder, out);
+            tickets.extend(self.forget(now, holder, out));
             return true;
         }
         let is_over = self.leases.get(lease, (holder, side)).is_none_or(|lease| lease.until <= now);
         if is_over {
-            self.drop_lease(lease, holder, side);
+            self.drop_lease(lease, holder, side, tickets);
+            tickets.extend(self.waits.meeting(lease).map(|(_, (ticket, _), _)| ticket));
         }
         is_over
     }
@@ -116,13 +132,12 @@ impl Grantor {
     /// Whether nothing stands in the way of a request that has just come.
     pub(super) fn is_free(&self, now: Instant, request: &Request) -> bool {
         let client = request.client;
-        request.wants.iter().all(|want| {
-            !self.is_behind(u64::MAX, client, want)
-                && !self.is_leaving(client, want)
-                && !self.would_shrink(client, want)
-                && self.conflicts(client, want).is_empty()
-                && self.silent(now, client, want).is_empty()
-        })
+        !self.recalls.is_estranged(client)
+            && request.wants.iter().all(|want| {
+                !self.is_behind(u64::MAX, client, want)
+                    && !self.is_obstructed(client, want)
+                    && self.silent(now, client, want).is_empty()
+            })
     }
 
     /// Grants a request, in whose way nothing stands.
@@ -135,22 +150,23 @@ impl Grantor {
     ) {
         let client = request.client;
         let mut wants_of: BTreeMap<FileId, usize> = BTreeMap::new();
-        for want in &request.wants {
+        let is_single = request.wants.len() == 1;
+        for want in request.wants.iter().filter(|_| !is_single) {
             *wants_of.entry(want.scope.file.clone()).or_insert(0) += 1;
         }
         for want in request.wants {
             // More than was asked would get in the way of what else was asked of the same file.
-            let is_alone = wants_of.get(&want.scope.file) == Some(&1);
+            let is_alone = is_single || wants_of.get(&want.scope.file) == Some(&1);
             tickets.extend(self.waits.meeting(&want.scope).map(|(_, (ticket, _), _)| ticket));
             if request.is_farewell {
-                self.truths.remove(&want.scope, client);
+                self.drop_truth(&want.scope, client);
                 continue;
             }
             let (scope, side) = match self.held(now, client, &want) {
                 Some(held) => held,
                 None => self.hand_out(now, client, want, is_alone),
             };
-            answers.grants.entry((client, request.id)).or_default().push((scope, side));
+            answers.grants.push((client, request.id, scope, side));
         }
     }
 
@@ -167,32 +183,53 @@ impl Grantor {
             false => (want.scope.clone(), Vec::new()),
         };
         // A lease that is replaced must not shrink: its holder goes on believing it.
-        if let Some(before) = self.leases.get(&scope, (client, side))
-            && !(want.kind.covers(before.kind)
-                && except.iter().all(|e| before.except.iter().any(|b| b.contains(e))))
+        if scope != want.scope
+            && let Some(before) = self.leases.get(&scope, (client, side))
+            && !(want.kind.covers(before.kind())
+                && except.iter().all(|e| before.except().iter().any(|b| b.contains(e))))
         {
             (scope, except) = (want.scope.clone(), Vec::new());
         }
         if want.kind != Kind::Read && want.kind != Kind::OtherRead {
             self.thaw(client, &scope, &except);
         }
-        let until = now + self.terms.lease;
+        let until = self.lease_until(now, client);
         // It gets its number when it is told of.
-        let lease = Lease { kind: want.kind, serial: 0, until, except: except.into() };
-        let before = self.leases.insert(scope.clone(), (client, side), lease);
+        let lease = Lease::new(want.kind, 0, until, except);
+        let before = self.leases.insert(&scope, (client, side), lease);
         let session = self.sessions.get_mut(&client).expect("only sessions ask");
         session.leases += usize::from(before.is_none());
-        self.recalls.remove(&(client, scope.clone(), side));
+        if before.is_some() {
+            self.recalls.remove(&(client, scope.clone(), side));
+        }
         (scope, side)
     }
 
     /// Starts a lease's term anew, under a number greater than all before, so that the grant that says
     /// so counts. Nothing, if the lease is gone again.
-    fn number(&mut self, now: Instant, scope: &Scope, client: Client, side: Side) {
-        let Some(lease) = self.leases.get_mut(scope, (client, side)) else { return };
-        lease.until = now + self.terms.lease;
-        lease.serial = self.serial_next;
+    fn number(&mut self, now: Instant, client: Client, side: Side, scope: &Scope) -> Option<Grant> {
+        let until = self.lease_until(now, client);
+        let lease = self.leases.get_mut(scope, (client, side))?;
+        lease.until = until;
+        lease.set_serial(self.serial_next);
         self.serial_next += 1;
+        let mut truths: Vec<Scope> = Vec::new();
+        if matches!(lease.kind(), Kind::Write | Kind::OtherRead) {
+            let others = self.truths.meeting(scope);
+            let others = others.filter(|(truth, of, ())| *of != client && truth.is_in(scope));
+            truths.extend(others.map(|(truth, ..)| truth.scope()));
+            truths.retain(|truth| lease.covers(truth));
+            truths.sort();
+            truths.dedup();
+        }
+        Some(Grant {
+            scope: scope.clone(),
+            except: lease.except().to_vec(),
+            kind: lease.kind(),
+            serial: lease.serial(),
+            span: until.since(now),
+            truths,
+        })
     }
 
     /// Forgets the booleans that a client may change from now on, and what still had to end them.
@@ -200,13 +237,13 @@ impl Grantor {
         let own = self
             .truths
             .meeting(scope)
-            .filter(|(truth, of, ())| *of == client && !except.iter().any(|e| e.contains(truth)));
-        let own: Vec<Scope> = own.map(|(truth, ..)| truth.clone()).collect();
+            .filter(|(truth, of, ())| *of == client && !except.iter().any(|e| truth.is_in(e)));
+        let own: Vec<Scope> = own.map(|(truth, ..)| truth.scope()).collect();
         for truth in own {
-            self.truths.remove(&truth, client);
+            self.drop_truth(&truth, client);
         }
         let farewells = self.waits.meeting(scope).filter(|(at, (ticket, _), _)| {
-            !except.iter().any(|e| e.contains(at))
+            !except.iter().any(|e| at.is_in(e))
                 && self.requests.get(ticket).is_some_and(|r| r.is_farewell && r.client == client)
         });
         let farewells: Vec<u64> = farewells.map(|(_, (ticket, _), _)| ticket).collect();
@@ -248,6 +285,9 @@ impl Grantor {
         if self.waits.meeting(&want.scope).any(|(_, (ticket, _), _)| of_others(&ticket)) {
             return None;
         }
+        if self.leases.meeting(&want.scope).nth(LOOK_GENEROUS_MAX).is_some() {
+            return None;
+        }
         let mut except: Vec<Scope> =
             self.conflicts(client, want).into_iter().map(|(scope, _)| scope).collect();
         except.sort();
@@ -256,28 +296,7 @@ impl Grantor {
         (except.len() <= EXCEPT_GENEROUS_MAX && except.iter().all(is_inside)).then_some(except)
     }
 
-    fn describe(&self, now: Instant, client: Client, scope: Scope, side: Side) -> Option<Grant> {
-        let lease = self.leases.get(&scope, (client, side))?;
-        let mut truths: Vec<Scope> = Vec::new();
-        if lease.kind == Kind::Write || lease.kind == Kind::OtherRead {
-            let others = self.truths.meeting(&scope).filter(|(truth, of, ())| {
-                *of != client && scope.contains(truth) && lease.covers(truth)
-            });
-            truths.extend(others.map(|(truth, ..)| truth.clone()));
-            truths.sort();
-            truths.dedup();
-        }
-        Some(Grant {
-            except: lease.except.to_vec(),
-            kind: lease.kind,
-            serial: lease.serial,
-            span: lease.until.since(now),
-            truths,
-            scope,
-        })
-    }
-
-    fn recall(
+    pub(super) fn recall(
         &mut self,
         now: Instant,
         scope: Scope,
@@ -286,22 +305,16 @@ impl Grantor {
         answers: &mut Answers,
     ) {
         let Some(lease) = self.leases.get(&scope, (holder, side)) else { return };
-        let is_part = scope.contains(&want.scope) && lease.except.len() < EXCEPT_MAX;
+        let lot = (holder, scope, side);
+        let (_, scope, _) = &lot;
+        // What is recalled part by part will be as many exceptions.
+        let is_part = scope.contains(&want.scope)
+            && lease.except().len() + self.recalls.part_count(&lot) < EXCEPT_MAX;
         let part = if is_part { want.scope.clone() } else { scope.clone() };
-        let keep = want.kind == Kind::Read && lease.kind == Kind::Write && part == scope;
-        let recalled =
-            self.recalls.entry((holder, scope.clone(), side)).or_insert_with(|| Recalled {
-                parts: BTreeMap::new(),
-                repeat_at: now + self.terms.repeat,
-                deadline: now + self.terms.session,
-            });
-        let covered = recalled
-            .parts
-            .iter()
-            .any(|(known, known_keep)| known.contains(&part) && (keep || !known_keep));
-        if !covered {
-            recalled.parts.insert(part.clone(), keep);
-            answers.recalls.entry(holder).or_default().push((scope, side, part, keep));
+        let keep = want.kind == Kind::Read && lease.kind() == Kind::Write && part == *scope;
+        let (repeat_at, deadline) = (now + self.terms.repeat, now + self.terms.session);
+        if self.recalls.add(&lot, &part, keep, repeat_at, deadline) {
+            answers.recalls.push((lot.0, lot.1, lot.2, part, keep));
         }
     }
 }

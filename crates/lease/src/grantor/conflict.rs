@@ -42,46 +42,49 @@ fn plain(kind: Kind) -> Kind {
     }
 }
 
-impl Lease {
-    /// Takes a scope inside out of it.
-    pub(super) fn except_also(&mut self, part: &Scope) {
-        let mut except = std::mem::take(&mut self.except).into_vec();
-        except.retain(|inner| !part.contains(inner));
-        except.push(part.clone());
-        self.except = except.into();
-    }
-
-    /// Whether it covers any of this scope, which its own scope meets.
-    pub(super) fn touches(&self, scope: &Scope) -> bool {
-        !self.except.iter().any(|except| except.contains(scope))
-    }
-
-    /// Whether it covers all of this scope, which its own scope contains.
-    pub(super) fn covers(&self, scope: &Scope) -> bool {
-        !self.except.iter().any(|except| except.meets(scope))
-    }
-}
-
 impl Grantor {
     /// The leases of other clients that keep this want from being granted.
     pub(super) fn conflicts(&self, client: Client, want: &Want) -> Vec<(Scope, (Client, Side))> {
-        let others = self.leases.meeting(&want.scope);
-        others
-            .filter(|(_, (holder, _), lease)| *holder != client && lease.touches(&want.scope))
-            .filter(|(_, (holder, _), lease)| match self.policy.peace(want.kind, lease.kind) {
+        let leases = self.leases.meeting(&want.scope);
+        leases
+            .filter(|(_, (holder, _), lease)| {
+                *holder != client && self.is_conflict(client, want, *holder, lease)
+            })
+            .map(|(at, holder, _)| (at.scope(), holder))
+            .collect()
+    }
+
+    /// Whether any lease is in the way of a want: somebody else's that conflicts, or the client's own
+    /// that is on its way back or would shrink.
+    pub(super) fn is_obstructed(&self, client: Client, want: &Want) -> bool {
+        self.leases.meeting(&want.scope).any(|(at, (holder, side), lease)| {
+            if holder != client {
+                return self.is_conflict(client, want, holder, lease);
+            }
+            side == want.kind.side()
+                && (self.is_recalled(client, || at.scope(), side, &want.scope)
+                    || (at.contains(&want.scope)
+                        && at.is_in(&want.scope)
+                        && lease.would_shrink(want)))
+        })
+    }
+
+    fn is_conflict(&self, client: Client, want: &Want, holder: Client, lease: &Lease) -> bool {
+        lease.touches(&want.scope)
+            && match self.policy.peace(want.kind, lease.kind()) {
                 Peace::Always => false,
                 Peace::Never => true,
-                Peace::ByValue => !self.allow_by_value(client, want, *holder),
-            })
-            .map(|(scope, holder, _)| (scope.clone(), holder))
-            .collect()
+                Peace::ByValue => !self.allow_by_value(client, want, holder),
+            }
     }
 
     /// Whether the booleans let one client know the others' while another changes its own.
     fn allow_by_value(&self, client: Client, want: &Want, holder: Client) -> bool {
         let of_kind = |kind: Kind| {
             let leases = self.leases.meeting(&want.scope);
-            leases.filter(move |(_, _, lease)| lease.kind == kind).map(|(_, (holder, _), _)| holder)
+            leases
+                .filter(move |(_, _, lease)| lease.kind() == kind)
+                .map(|(_, (holder, _), _)| holder)
         };
         let truths = self.truths.meeting(&want.scope).map(|(_, client, ())| client);
         match want.kind {
@@ -98,7 +101,7 @@ impl Grantor {
     pub(super) fn may_change(&self, client: Client, scope: &Scope) -> bool {
         self.leases.meeting(scope).any(|(around, (holder, _), lease)| {
             holder == client
-                && lease.kind.is_change()
+                && lease.kind().is_change()
                 && around.contains(scope)
                 && lease.covers(scope)
         })
@@ -129,37 +132,40 @@ impl Grantor {
     /// The client's own lease that answers this want already.
     pub(super) fn held(&self, now: Instant, client: Client, want: &Want) -> Option<(Scope, Side)> {
         let own = self.leases.meeting(&want.scope).filter(|(_, (holder, _), _)| *holder == client);
-        own.filter(|(scope, (_, side), lease)| {
-            scope.contains(&want.scope)
+        own.filter(|(at, (_, side), lease)| {
+            at.contains(&want.scope)
                 && lease.covers(&want.scope)
-                && lease.kind.covers(want.kind)
+                && lease.kind().covers(want.kind)
                 && lease.until > now
-                && !self.is_recalled(client, scope, *side, &want.scope)
+                && !self.is_recalled(client, || at.scope(), *side, &want.scope)
         })
-        .map(|(scope, (_, side), _)| (scope.clone(), side))
+        .map(|(at, (_, side), _)| (at.scope(), side))
         .next()
     }
 
     /// Whether the client has a lease on this very scope that is stronger, but not everywhere.
     pub(super) fn would_shrink(&self, client: Client, want: &Want) -> bool {
-        self.leases.get(&want.scope, (client, want.kind.side())).is_some_and(|lease| {
-            let is_stronger = want.kind.covers(lease.kind);
-            let is_enough = lease.kind.covers(want.kind) && lease.covers(&want.scope);
-            !is_stronger && !is_enough
-        })
+        let own = self.leases.get(&want.scope, (client, want.kind.side()));
+        own.is_some_and(|lease| lease.would_shrink(want))
     }
 
     /// Whether the client has still to give back something of this.
     pub(super) fn is_leaving(&self, client: Client, want: &Want) -> bool {
-        self.leases.meeting(&want.scope).filter(|(_, (holder, _), _)| *holder == client).any(
-            |(scope, (_, side), _)| {
-                side == want.kind.side() && self.is_recalled(client, scope, side, &want.scope)
-            },
-        )
+        !self.recalls.is_empty()
+            && self.leases.meeting(&want.scope).any(|(at, (holder, side), _)| {
+                holder == client
+                    && side == want.kind.side()
+                    && self.is_recalled(client, || at.scope(), side, &want.scope)
+            })
     }
 
-    fn is_recalled(&self, client: Client, lease: &Scope, side: Side, part: &Scope) -> bool {
-        let recalled = self.recalls.get(&(client, lease.clone(), side));
-        recalled.is_some_and(|recalled| recalled.parts.keys().any(|wanted| wanted.meets(part)))
+    fn is_recalled(
+        &self,
+        client: Client,
+        lease: impl FnOnce() -> Scope,
+        side: Side,
+        part: &Scope,
+    ) -> bool {
+        !self.recalls.is_empty() && self.recalls.has(&(client, lease(), side), part)
     }
 }

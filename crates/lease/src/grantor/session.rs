@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use base::Instant;
 
 use crate::{
-    Client, Kind,
-    kind::Side,
+    Client, Kind, Scope,
     message::{Down, Downward, Recall, Upward, Want},
 };
 
@@ -20,13 +19,36 @@ pub(super) struct Session {
     stamp: Instant,
     /// It has lapsed from here on.
     pub(super) until: Instant,
+    /// The greatest number of a return heard.
+    return_last: u64,
     /// How many leases it holds.
     pub(super) leases: usize,
+    /// How many wants of it wait.
+    pub(super) waiting: usize,
+    /// How many of the client's booleans are frozen and true, those of a lost session included.
+    pub(super) truths: usize,
     /// Its leases have been taken; only a new session can go on.
     is_lost: bool,
 }
 
 impl Session {
+    /// Whether it has this number and goes on.
+    pub(super) fn is_current(&self, number: u64) -> bool {
+        self.number == number && !self.is_lost
+    }
+
+    /// Whether a return with this number was sent after all that were heard; notes it.
+    pub(super) fn is_next(&mut self, number: u64) -> bool {
+        let is_next = number > self.return_last;
+        self.return_last = self.return_last.max(number);
+        is_next
+    }
+
+    /// Whether one more lease may be born in it.
+    pub(super) fn may_bear(&self, leases_max: usize) -> bool {
+        !self.is_lost && self.leases < leases_max
+    }
+
     /// Whether it has lapsed and nobody has taken it to account yet.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         !self.is_lost && self.until <= now
@@ -56,10 +78,11 @@ impl Grantor {
             }
             None => self.open(now, client, message),
         }
-        let promised = self.recalls.range((client, lowest(), Side::Own)..);
-        let promised = promised.take_while(|((of, ..), _)| *of == client);
-        let deadline = promised.map(|(_, recalled)| recalled.deadline).min();
-        let until = (now + self.terms.session).min(deadline.unwrap_or(Instant::END));
+        let deadline = self.recalls.deadline(client);
+        let until = match client {
+            Client::GROUP => Instant::END,
+            _ => (now + self.terms.session).min(deadline.unwrap_or(Instant::END)),
+        };
         let session = self.sessions.get_mut(&client).expect("it is open");
         session.stamp = session.stamp.max(message.stamp);
         session.until = session.until.max(until);
@@ -71,7 +94,10 @@ impl Grantor {
             number: message.session,
             stamp: message.stamp,
             until: now,
+            return_last: 0,
             leases: 0,
+            waiting: 0,
+            truths: self.sessions.get(&client).map_or(0, |session| session.truths),
             is_lost: false,
         };
         self.sessions.insert(client, session);
@@ -84,46 +110,85 @@ impl Grantor {
 
     /// Ends a session: its leases, its waits and, as soon as nobody relies on them, its booleans.
     pub(super) fn lose(&mut self, now: Instant, client: Client, out: &mut Vec<Output>) {
-        self.forget(now, client, out);
-        let all: BTreeSet<u64> = self.requests.keys().copied().collect();
-        self.settle(now, all, Answers::default(), out);
+        let freed = self.forget(now, client, out);
+        self.settle(now, freed, Answers::default(), out);
     }
 
-    pub(super) fn forget(&mut self, now: Instant, client: Client, out: &mut Vec<Output>) {
-        let Some(session) = self.sessions.get_mut(&client) else { return };
+    /// Ends a session. Answers which requests have to be looked at again: whatever waited for it.
+    #[must_use]
+    pub(super) fn forget(
+        &mut self,
+        now: Instant,
+        client: Client,
+        out: &mut Vec<Output>,
+    ) -> BTreeSet<u64> {
+        let mut freed = BTreeSet::new();
+        let Some(session) = self.sessions.get_mut(&client) else { return freed };
         if session.is_lost {
-            return;
+            return freed;
         }
         session.is_lost = true;
-        session.leases = 0;
+        let leases = std::mem::take(&mut session.leases);
+        let (waiting, truths) = (session.waiting, session.truths);
         self.say(now, client, Down::Lost, out);
-        self.leases.retain(|_, (holder, _), _| holder != client);
-        self.recalls.retain(|(holder, ..), _| *holder != client);
-        let of_client = |request: &Request| request.client == client && !request.is_farewell;
-        let tickets: Vec<u64> =
-            self.requests.iter().filter(|(_, r)| of_client(r)).map(|(t, _)| *t).collect();
-        for ticket in tickets {
-            self.dequeue(ticket);
+        self.recalls.forget(client);
+        // A new session costs its client one message: what it had not must cost us nothing either.
+        let mut scopes = Vec::new();
+        if leases > 0 {
+            let is_waited_for = self.waits.len() > 0;
+            self.leases.retain(|at, (holder, _)| {
+                scopes.extend((holder == client && is_waited_for).then(|| at.scope()));
+                holder != client
+            });
         }
-        let truths: Vec<_> = self
-            .truths
-            .iter()
-            .filter(|(_, of, _)| *of == client)
-            .map(|(scope, ..)| scope.clone())
-            .collect();
-        for scope in truths {
-            let want = Want { scope, kind: Kind::SelfWrite };
-            if self.conflicts(client, &want).is_empty() {
-                self.truths.remove(&want.scope, client);
-            } else {
-                self.enqueue(Request { client, id: 0, wants: vec![want], is_farewell: true });
+        if waiting > 0 {
+            let of_client = |request: &Request| request.client == client && !request.is_farewell;
+            let own = self.requests.iter().filter(|(_, request)| of_client(request));
+            for ticket in own.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
+                let wants = self.dequeue(ticket).map(|request| request.wants);
+                scopes.extend(wants.into_iter().flatten().map(|want| want.scope));
             }
         }
+        if truths > 0 {
+            scopes.extend(self.forget_truths(client, &mut freed));
+        }
+        if scopes.len() > self.requests.len() {
+            freed.extend(self.requests.keys());
+        } else {
+            for scope in &scopes {
+                freed.extend(self.waits.meeting(scope).map(|(_, (ticket, _), _)| ticket));
+            }
+        }
+        freed
+    }
+
+    /// Ends a lost client's booleans where nobody relies on them; elsewhere as soon as nobody does.
+    fn forget_truths(&mut self, client: Client, freed: &mut BTreeSet<u64>) -> Vec<Scope> {
+        let own = self.truths.iter().filter(|(_, of, _)| *of == client);
+        let own: Vec<Scope> = own.map(|(at, ..)| at.scope()).collect();
+        for scope in &own {
+            let want = Want { scope: scope.clone(), kind: Kind::SelfWrite };
+            if self.conflicts(client, &want).is_empty() {
+                self.drop_truth(scope, client);
+            } else if !self.has_farewell(client, scope) {
+                let farewell = Request { client, id: 0, wants: vec![want], is_farewell: true };
+                freed.insert(self.enqueue(farewell));
+            }
+        }
+        own
+    }
+
+    /// Whether an earlier loss is still waiting to end this boolean.
+    fn has_farewell(&self, client: Client, scope: &Scope) -> bool {
+        self.waits.meeting(scope).any(|(_, (ticket, _), _)| {
+            let request = self.requests.get(&ticket);
+            request.is_some_and(|request| request.is_farewell && request.client == client)
+        })
     }
 
     /// Ends the sessions that have lapsed while something of theirs is wanted.
     pub(super) fn lose_silent(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let wanted: BTreeSet<Client> = self.recalls.keys().map(|(client, ..)| *client).collect();
+        let wanted: Vec<Client> = self.recalls.clients().collect();
         for client in wanted {
             if self.has_lapsed(now, client) {
                 self.lose(now, client, out);
@@ -132,24 +197,19 @@ impl Grantor {
     }
 
     pub(super) fn repeat_recalls(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let mut due = Vec::new();
-        for ((client, scope, side), recalled) in &mut self.recalls {
-            if recalled.repeat_at > now {
-                continue;
-            }
-            recalled.repeat_at = now + self.terms.repeat;
-            let lease = self.leases.get(scope, (*client, *side)).expect("what is recalled is held");
-            let recalls = recalled.parts.iter().map(|(part, keep)| Recall {
+        let due = self.recalls.due(now, now + self.terms.repeat);
+        for parts in due.chunk_by(|a, b| a.0 == b.0) {
+            let (client, scope, side) = &parts[0].0;
+            let Some(lease) = self.leases.get(scope, (*client, *side)) else { continue };
+            let recalls = parts.iter().map(|(_, part, keep)| Recall {
                 lease: scope.clone(),
-                kind: lease.kind,
-                serial: lease.serial,
+                kind: lease.kind(),
+                serial: lease.serial(),
                 part: part.clone(),
                 keep: *keep,
             });
-            due.push((*client, recalls.collect()));
-        }
-        for (client, recalls) in due {
-            self.say(now, client, Down::Recall(recalls), out);
+            let recalls = recalls.collect();
+            self.say(now, *client, Down::Recall(recalls), out);
         }
     }
 
@@ -163,8 +223,4 @@ impl Grantor {
         };
         out.push((client, message));
     }
-}
-
-fn lowest() -> crate::Scope {
-    crate::Field::Access.of(&base::FileId::ROOT)
 }

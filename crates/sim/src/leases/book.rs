@@ -18,6 +18,8 @@ pub(crate) struct Book {
 struct Account {
     session: u64,
     is_lost: bool,
+    /// Returns that were overtaken do not count.
+    return_last: u64,
     /// By scope, and whether it is about the others' booleans: one client may hold both.
     leases: BTreeMap<(Scope, bool), Entry>,
 }
@@ -37,9 +39,11 @@ impl Book {
         if message.session > account.session {
             *account = Account { session: message.session, ..Account::default() };
         }
-        if let Up::Return(returns) = &message.body
+        if let Up::Return { number, returns } = &message.body
             && account.is_current(message.session)
+            && account.return_last < *number
         {
+            account.return_last = *number;
             returns.iter().for_each(|returned| account.give_back(returned));
         }
     }

@@ -3,13 +3,13 @@
 mod errand;
 mod habit;
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::{collections::BTreeMap, rc::Rc};
 
 use base::{Duration, Instant, Machine, Rng};
 use lease::{
     Holder, Kind, Knowledge, Scope, Terms,
     holder::{Input, Output},
-    message::{Down, Up, Want},
+    message::{Down, Grant, Return, Up, Want},
 };
 
 use super::{
@@ -36,8 +36,9 @@ pub(crate) struct User<T> {
     copies: Vec<Copy>,
     /// Leases that it was given at some time.
     given: Vec<(Scope, Kind)>,
-    /// The numbers of all leases that it has heard of being given.
-    serials: BTreeSet<u64>,
+    /// What the holder has accepted and not given back, by scope and whether it is about the others'
+    /// booleans; and the parts that it has not.
+    held: BTreeMap<(Scope, bool), Vec<Scope>>,
     /// Requests that are not answered.
     needs: Vec<u64>,
     errands: Vec<Errand>,
@@ -109,7 +110,7 @@ impl<T: Tamper> User<T> {
             starts: 0,
             session: 0,
             given: Vec::new(),
-            serials: BTreeSet::new(),
+            held: BTreeMap::new(),
             needs: Vec::new(),
             errands: Vec::new(),
             token_next: 1,
@@ -152,11 +153,12 @@ impl<T: Tamper> User<T> {
         match message {
             Message::Down(message, values) => {
                 let Some(message) = self.tamper.learnt(now, message) else { return };
-                self.remember(&message.body);
+                let grants = self.remember(&message.body);
                 for (leaf, value) in values {
                     self.copies[leaf].see(value);
                 }
                 self.step(now, Input::Heard(message), out);
+                self.accept(grants);
                 out.note(Note::Heard);
             }
             Message::Pushed { token, outcome } => self.on_pushed(now, token, &outcome, out),
@@ -247,10 +249,8 @@ impl<T: Tamper> User<T> {
                 match output {
                     Output::Send(message) => {
                         self.session = message.session;
-                        if let Up::Return(returns) = &message.body {
-                            for returned in returns {
-                                self.note_abandoned(&returned.part, returned.serial, out);
-                            }
+                        if let Up::Return { returns, .. } = &message.body {
+                            returns.iter().for_each(|returned| self.give_back(returned, out));
                         }
                         for message in self.tamper.told(now, message) {
                             out.send(SERVER, Message::Up(message));
@@ -278,14 +278,22 @@ impl<T: Tamper> User<T> {
         }
     }
 
-    /// Nothing depends on a lease whose grant never came.
-    fn note_abandoned(&self, part: &Scope, serial: u64, out: &mut Out<T>) {
-        if !self.serials.contains(&serial) {
+    /// Notes what depends on something that the holder had and gives back now. A return of what it has
+    /// not, because its grant was overtaken or it went back before, gives up nothing.
+    fn give_back(&mut self, returned: &Return, out: &mut Out<T>) {
+        let key = (returned.lease.clone(), is_other(returned.kind));
+        let Some(parts) = self.held.get_mut(&key) else { return };
+        if parts.iter().any(|part| part.contains(&returned.part)) {
             return;
         }
-        for leaf in self.place.within(part) {
+        if returned.part != returned.lease {
+            parts.push(returned.part.clone());
+        } else if !returned.kept {
+            self.held.remove(&key);
+        }
+        for leaf in self.place.within(&returned.part) {
             if self.copies[leaf].is_dirty {
-                out.note(Note::Abandoned(leaf, serial));
+                out.note(Note::Abandoned(leaf, returned.serial));
             }
         }
     }
@@ -299,17 +307,30 @@ impl<T: Tamper> User<T> {
         self.copies.fill(Copy::default());
         self.errands.clear();
         self.given.clear();
-        self.serials.clear();
+        self.held.clear();
     }
 
-    fn remember(&mut self, body: &Down) {
-        let Down::Granted { grants, .. } = body else { return };
+    fn remember(&mut self, body: &Down) -> Vec<Grant> {
+        let Down::Granted { grants, .. } = body else { return Vec::new() };
         for grant in grants {
-            self.serials.insert(grant.serial);
             let lease = (grant.scope.clone(), grant.kind);
             if self.given.len() < GIVEN_MAX && !self.given.contains(&lease) {
                 self.given.push(lease);
             }
         }
+        grants.clone()
     }
+
+    /// Notes which of these the holder has accepted.
+    fn accept(&mut self, grants: Vec<Grant>) {
+        for Grant { scope, kind, serial, except, .. } in grants {
+            if self.holder.serial(&scope, kind) == Some(serial) {
+                self.held.insert((scope, is_other(kind)), except);
+            }
+        }
+    }
+}
+
+fn is_other(kind: Kind) -> bool {
+    kind == Kind::OtherRead
 }

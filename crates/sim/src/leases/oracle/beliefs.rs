@@ -1,6 +1,5 @@
 //! What clients believe at one moment of the world, each by its own clock.
 
-use base::Instant;
 use lease::{Kind, Knowledge};
 
 use crate::{Broken, Node, World};
@@ -161,8 +160,9 @@ impl Oracle {
     ) -> Result<(), Broken> {
         let book = &server(world).book;
         let (client, scope) = (client_of(node), &self.place.leaves[leaf]);
-        // Another lease stands for the change, even if it has ended since: it was not given back.
-        let is_covered = book.promises(Instant::START, client, scope, Kind::Write, Some(serial));
+        // Another lease may stand for the change.
+        let now = world.local(SERVER);
+        let is_covered = book.promises(now, client, scope, Kind::Write, Some(serial));
         if is_covered || !book.is_alive(client) {
             return Ok(());
         }
