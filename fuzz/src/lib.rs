@@ -5,6 +5,8 @@
 
 mod codec;
 mod file_id;
+mod wire;
 
+pub use self::wire::wire;
 pub use codec::codec;
 pub use file_id::file_id;

@@ -11,8 +11,8 @@ use sim::{Kind, Summary, WORKLOADS, Workload};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which kind of world: leases
-    #[arg(long, value_name = "NAME", value_parser = parse_workload)]
+    /// Which kind of world: files, leases
+    #[arg(long, value_name = "NAME", default_value = "files", value_parser = parse_workload)]
     workload: &'static Workload,
     /// The first seed; each seed is one world, for ever
     #[arg(long, value_name = "N", default_value = "1")]
@@ -20,13 +20,14 @@ pub struct Args {
     /// How many seeds
     #[arg(long, value_name = "K", default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
+    /// How many of the last things that happened to show when a single seed fails
+    #[arg(long, value_name = "LINES", default_value = "60")]
+    trace: usize,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// As many of the last things that happened are shown when a single seed fails.
-const TRACE_LINES: usize = 60;
 /// After so many seeds people at a terminal are told.
 const PROGRESS: u64 = 100;
 
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some((seed, ..)) = summary.failure
         && args.count == 1
     {
-        for line in (args.workload.explain)(seed, TRACE_LINES).trace {
+        for line in (args.workload.explain)(seed, args.trace).trace {
             writeln!(stderr(), "{line}")?;
         }
     }

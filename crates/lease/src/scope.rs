@@ -75,6 +75,11 @@ impl Mode {
     /// All of them.
     pub const ALL: [Mode; 6] =
         [Mode::Read, Mode::Write, Mode::Delete, Mode::DenyRead, Mode::DenyWrite, Mode::DenyDelete];
+
+    /// Whether it keeps others from opening the file.
+    pub fn is_denial(self) -> bool {
+        matches!(self, Mode::DenyRead | Mode::DenyWrite | Mode::DenyDelete)
+    }
 }
 
 impl Field {

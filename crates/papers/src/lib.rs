@@ -22,6 +22,12 @@ mod l_e1b;
 
 mod d_e1;
 
+mod office;
+
+mod d_e3;
+
+mod d_e4;
+
 pub use plan::{Expect, Plan, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};
 pub use report::{Line, Report};

@@ -21,6 +21,7 @@ mod checker;
 mod outcome;
 mod world;
 
+pub mod files;
 pub mod leases;
 pub mod reference;
 

@@ -15,6 +15,11 @@ impl Marks {
         self.add(name, 1);
     }
 
+    /// Passes a mark so many times.
+    pub fn pass_many(&mut self, name: &'static str, count: u64) {
+        self.add(name, count);
+    }
+
     /// Passes a mark if this is so.
     pub fn pass_if(&mut self, is_so: bool, name: &'static str) {
         if is_so {

@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, leases};
+use crate::{Outcome, files, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +16,20 @@ pub struct Workload {
 }
 
 /// All of them.
-pub const WORKLOADS: &[Workload] = &[Workload {
-    name: "leases",
-    about: "one grantor, two to six clients, a small tree that all of them want",
-    run: leases::run,
-    explain: leases::explain,
-}];
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "files",
+        about: "one group, one to four machines, people who use one tree in many ways",
+        run: files::run,
+        explain: files::explain,
+    },
+    Workload {
+        name: "leases",
+        about: "one grantor, two to six clients, a small tree that all of them want",
+        run: leases::run,
+        explain: leases::explain,
+    },
+];
 
 /// The workload of this name.
 pub fn find(name: &str) -> Option<&'static Workload> {

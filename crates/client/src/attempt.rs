@@ -1,0 +1,405 @@
+//! Trying calls: what has to be known, is it known, else what has to be found out.
+
+use base::{FileId, Instant};
+use directory::{Act, Actor, Missing, Operation, Refusal, Stop, View};
+use lease::{
+    Field, Kind, Knowledge, Mode, Scope,
+    holder::Input as Lease,
+    message::{Refusal as LeaseRefusal, Want},
+};
+
+use crate::{
+    call::{Asked, Call, Failure, Modes, Reply},
+    client::{Client, Output},
+    look,
+    queue::{Job, Waiting, Waits},
+    supply::Lack,
+    view::Sight,
+};
+
+/// Why an attempt did not end well.
+pub(crate) enum Halt {
+    /// It never will.
+    Failed(Failure),
+    /// Something has to be found out.
+    Missing(Missing, Option<Lack>),
+    /// Something has to happen.
+    Wait(Waits),
+}
+
+impl From<Refusal> for Halt {
+    fn from(refusal: Refusal) -> Halt {
+        Halt::Failed(Failure::Refused(refusal))
+    }
+}
+
+/// The most leases that a call may need. A group accepts as many at once.
+const WANTS_MAX: usize = 1_024;
+
+impl Client {
+    /// Tries a call for the first time.
+    pub(crate) fn attempt(&mut self, now: Instant, waiting: Waiting, out: &mut Vec<Output>) {
+        self.attempt_at(now, None, waiting, out);
+    }
+
+    fn attempt_at(
+        &mut self,
+        now: Instant,
+        order: Option<u64>,
+        mut waiting: Waiting,
+        out: &mut Vec<Output>,
+    ) {
+        let verdict = match self.run(now, &waiting.job) {
+            Ok(reply) => Ok(Ok(reply)),
+            Err(Halt::Failed(failure)) => Ok(Err(failure)),
+            Err(Halt::Wait(waits)) => Err(waits),
+            Err(Halt::Missing(missing, lack)) => {
+                match self.find_out(now, &mut waiting, missing, lack, out) {
+                    Ok(waits) => Err(waits),
+                    Err(failure) => Ok(Err(failure)),
+                }
+            }
+        };
+        match (verdict, waiting.job) {
+            (Err(waits), job) => self.queue.put(order, Waiting { job, waits, ..waiting }),
+            (Ok(result), Job::Call(call, asked)) => {
+                out.push(Output::Return { call, result });
+                if let Some(file) = self.closed.take() {
+                    self.attempt(now, Waiting::new(Job::Reap(file, asked.time)), out);
+                }
+            }
+            (Ok(_), Job::Reap(..)) => {}
+        }
+    }
+
+    /// Tries again the calls that wait for something that has happened, in the order in which they
+    /// were made.
+    pub(crate) fn retry(
+        &mut self,
+        now: Instant,
+        is_due: impl FnMut(&Waits) -> bool,
+        out: &mut Vec<Output>,
+    ) {
+        for order in self.queue.orders(is_due) {
+            if let Some(waiting) = self.queue.take(order) {
+                self.attempt_at(now, Some(order), waiting, out);
+            }
+        }
+    }
+
+    pub(crate) fn on_met(&mut self, now: Instant, request: u64, out: &mut Vec<Output>) {
+        if let Some(order) = self.queue.answered(request)
+            && let Some(waiting) = self.queue.take(order)
+        {
+            self.attempt_at(now, Some(order), waiting, out);
+        }
+    }
+
+    pub(crate) fn on_refused(
+        &mut self,
+        now: Instant,
+        request: u64,
+        why: LeaseRefusal,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(order) = self.queue.answered(request) else { return };
+        let Some(waiting) = self.queue.take(order) else { return };
+        match (why, &waiting.job) {
+            (LeaseRefusal::OverBudget, _) => {
+                self.give_back_some(now, out);
+                let waits = Waits::Later(now + self.settings.terms.repeat);
+                self.queue.put(Some(order), Waiting { waits, ..waiting });
+            }
+            (LeaseRefusal::Misfit | LeaseRefusal::TooMany, Job::Call(call, _)) => {
+                let result = Err(Refusal::TooMuch.into());
+                out.push(Output::Return { call: *call, result });
+            }
+            (LeaseRefusal::Misfit | LeaseRefusal::TooMany, Job::Reap(..)) => {}
+        }
+    }
+
+    fn run(&mut self, now: Instant, job: &Job) -> Result<Reply, Halt> {
+        match job {
+            Job::Reap(file, time) => self.reap(now, file, *time),
+            Job::Call(_, Asked { actor, time, what }) => match what {
+                Call::Sync => self.sync(),
+                Call::Open { file, modes } => self.open(now, actor, file, *modes),
+                Call::Close { handle } => self.close(now, *handle),
+                // Only whoever closes a file may let it go.
+                Call::Do(Act::Reap { .. }) => Err(Refusal::Senseless.into()),
+                // A lock is had through an open file, and is lost with it.
+                Call::Do(Act::Lock { file, hold: Some(_), .. }) if !self.handles.is_open(file) => {
+                    Err(Halt::Failed(Failure::Lost))
+                }
+                Call::Do(act) => {
+                    let operation =
+                        Operation { actor: actor.clone(), time: *time, act: act.clone() };
+                    self.perform(now, operation)
+                }
+                query => self.see(now, |sight| look::answer(sight, actor, query)),
+            },
+        }
+    }
+
+    /// Looks at what is known.
+    fn see<T>(
+        &mut self,
+        now: Instant,
+        look: impl FnOnce(&mut Sight<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Halt> {
+        let mut sight = self.sight(now);
+        let result = look(&mut sight);
+        let lack = sight.lack.take();
+        self.holder.touch(now);
+        result.map_err(|stop| halt(stop, lack))
+    }
+
+    pub(crate) fn sight(&mut self, now: Instant) -> Sight<'_> {
+        let me = (self.settings.client, self.settings.budget);
+        Sight::new(now, me, &self.holder, &mut self.facts, &self.supply, &self.handles)
+    }
+
+    fn perform(&mut self, now: Instant, mut operation: Operation) -> Result<Reply, Halt> {
+        if self.pending.weight() >= self.settings.pending_max {
+            self.push_all();
+            return Err(Halt::Wait(Waits::Room));
+        }
+        if operation.actor.groups.len() > Actor::GROUPS_MAX {
+            return Err(Refusal::TooMuch.into());
+        }
+        let mut sight = self.sight(now);
+        let result = operation.perform(&mut sight);
+        let (changes, lack) = (std::mem::take(&mut sight.changes), sight.lack.take());
+        match result {
+            Ok(()) => Ok(self.commit(now, operation, changes)),
+            Err(stop) => Err(halt(stop, lack)),
+        }
+    }
+
+    fn sync(&mut self) -> Result<Reply, Halt> {
+        if std::mem::take(&mut self.owes_loss) {
+            return Err(Halt::Failed(Failure::Lost));
+        }
+        let Some(last) = self.pending.last() else { return Ok(Reply::Done) };
+        self.pending.demand(last);
+        Err(Halt::Wait(Waits::Applied(last)))
+    }
+
+    fn open(
+        &mut self,
+        now: Instant,
+        actor: &Actor,
+        file: &FileId,
+        modes: Modes,
+    ) -> Result<Reply, Halt> {
+        if self.handles.len() >= self.settings.handles_max {
+            return Err(Halt::Failed(Failure::Busy));
+        }
+        let changing = self.handles.changing(file, modes, true);
+        let is_open = self.handles.is_open(file);
+        let is_excluded = modes.conflicting().any(|mode| self.handles.has(file, mode));
+        self.see(now, |sight| {
+            let read = |field: Field| Want { scope: field.of(file), kind: Kind::Read };
+            let own = |scope: &Scope| Want { scope: scope.clone(), kind: Kind::SelfWrite };
+            let own: Vec<Want> = changing.iter().map(own).collect();
+            let mut wants = vec![read(Field::Access), read(Field::Parent)];
+            // D25: others decide first, and of them those who deny: whoever is refused then has asked for
+            // no right to change anything, and stands in nobody's way.
+            let (denied, used): (Vec<Mode>, Vec<Mode>) =
+                modes.conflicting().partition(|mode| mode.is_denial());
+            if denied.is_empty() && used.is_empty() {
+                wants.extend_from_slice(&own);
+            }
+            sight.know(&wants)?;
+            look::may_open(sight, actor, file, modes, is_open)?;
+            for conflicting in [denied, used] {
+                let others = conflicting.into_iter().map(|mode| Field::Mode(mode).of(file));
+                let others: Vec<Scope> = others.collect();
+                let want = |scope: &Scope| Want { scope: scope.clone(), kind: Kind::OtherRead };
+                sight.know(&others.iter().map(want).collect::<Vec<_>>())?;
+                for scope in &others {
+                    if is_excluded || sight.knows_others(scope)? {
+                        return Err(Refusal::Sharing.into());
+                    }
+                }
+            }
+            sight.know(&own)
+        })?;
+        for scope in changing {
+            let is_set = self.holder.set(now, &scope, true);
+            debug_assert!(is_set, "{scope} was ours to change");
+        }
+        Ok(Reply::Handle(self.handles.open(file, modes)))
+    }
+
+    fn close(&mut self, now: Instant, handle: u64) -> Result<Reply, Halt> {
+        let Some((file, modes)) = self.handles.get(handle).cloned() else {
+            return Err(Halt::Failed(match self.handles.is_lost(handle) {
+                true => Failure::Lost,
+                false => Failure::Refused(Refusal::Senseless),
+            }));
+        };
+        let changing = self.handles.changing(&file, modes, false);
+        let wants = changing.iter().filter(|scope| {
+            // Not by way of `know`: a file that is no more is closed all the same.
+            self.holder.knows(now, scope) != Knowledge::Writes
+        });
+        let want = |scope: &lease::Scope| Want { scope: scope.clone(), kind: Kind::SelfWrite };
+        let wants: Vec<Want> = wants.map(want).collect();
+        if !wants.is_empty() {
+            return Err(Halt::Missing(Missing { wants, ..Missing::default() }, None));
+        }
+        for scope in changing {
+            let is_set = self.holder.set(now, &scope, false);
+            debug_assert!(is_set, "{scope} was ours to change");
+        }
+        self.handles.close(handle);
+        if !self.handles.is_open(&file) && !self.has_name(now, &file) {
+            self.closed = Some(file);
+        }
+        Ok(Reply::Done)
+    }
+
+    /// Whether a file is known to have a name, or to be gone already.
+    fn has_name(&self, now: Instant, file: &FileId) -> bool {
+        let parent = Field::Parent.of(file);
+        let is_known = self.holder.knows(now, &parent) != Knowledge::None
+            && self.facts.has(file, &Field::Parent);
+        let has_name = self.facts.record(file).is_some_and(|record| record.links > 0);
+        self.facts.is_gone(file) || (is_known && has_name)
+    }
+
+    /// Lets a file go that has no name and that nobody has open.
+    fn reap(&mut self, now: Instant, file: &FileId, time: i64) -> Result<Reply, Halt> {
+        if self.handles.is_open(file) {
+            return Ok(Reply::Done);
+        }
+        let links = self.see(now, |sight| {
+            sight.know(&[Want { scope: Field::Parent.of(file), kind: Kind::Read }])?;
+            Ok(sight.file(file)?.links)
+        })?;
+        if links > 0 {
+            return Ok(Reply::Done);
+        }
+        let act = Act::Reap { file: file.clone() };
+        self.perform(now, Operation { actor: Actor::ROOT, time, act })
+    }
+
+    /// Asks for what is missing, and says what to wait for.
+    fn find_out(
+        &mut self,
+        now: Instant,
+        waiting: &mut Waiting,
+        missing: Missing,
+        lack: Option<Lack>,
+        out: &mut Vec<Output>,
+    ) -> Result<Waits, Failure> {
+        let Missing { wants, keys, names, .. } = missing;
+        if !wants.is_empty() {
+            return self.need(now, waiting, wants, out);
+        }
+        if !keys.is_empty() {
+            self.asking.extend(self.questions.fetch(now, keys));
+            return Ok(Waits::Values);
+        }
+        if let Some(directory) = names {
+            let after = self.facts.listed_through(&directory);
+            self.asking.extend(self.questions.list(now, &directory, after));
+            return Ok(Waits::Values);
+        }
+        Ok(self.replenish(now, waiting, lack, out))
+    }
+
+    /// Sees to what is used up.
+    fn replenish(
+        &mut self,
+        now: Instant,
+        waiting: &mut Waiting,
+        lack: Option<Lack>,
+        out: &mut Vec<Output>,
+    ) -> Waits {
+        waiting.lack.clone_from(&lack);
+        if lack == Some(Lack::Leases) {
+            self.give_back_some(now, out);
+            let is_pending = self.push_all().is_some();
+            return match self.holder.may_bear(self.settings.budget) {
+                true => Waits::Later(now),
+                false if is_pending => Waits::Room,
+                false => Waits::Later(now + self.settings.terms.repeat),
+            };
+        }
+        if self.questions.is_providing() {
+            waiting.question = None;
+            return Waits::Supplies;
+        }
+        // The group gives more only of what it knows to be used up.
+        if !std::mem::replace(&mut waiting.is_pushed, true)
+            && let Some(last) = self.push_all()
+        {
+            return Waits::After(last);
+        }
+        waiting.is_pushed = false;
+        let directory = match lack {
+            Some(Lack::Numbers(directory)) => Some(directory),
+            _ => None,
+        };
+        waiting.question = Some(self.questions.next());
+        self.provide(now, directory);
+        Waits::Supplies
+    }
+
+    fn need(
+        &mut self,
+        now: Instant,
+        waiting: &mut Waiting,
+        wants: Vec<Want>,
+        out: &mut Vec<Output>,
+    ) -> Result<Waits, Failure> {
+        // The leases are there and only the session is in doubt.
+        if !self.holder.is_current(now) && self.holder.lease_count() > 0 {
+            if self.renew_at.is_none() {
+                self.renew(now);
+            }
+            return Ok(Waits::Session);
+        }
+        for want in &wants {
+            match waiting.wants.contains(want) {
+                true => waiting.is_contended = true,
+                false => waiting.wants.push(want.clone()),
+            }
+        }
+        if waiting.wants.len() > WANTS_MAX {
+            return Err(Refusal::TooDeep.into());
+        }
+        // What was had and lost again would be lost again and again: all at once can't be.
+        let wants = if waiting.is_contended { waiting.wants.clone() } else { wants };
+        let request = self.holder.request_next();
+        self.tell(now, Lease::Need { wants, together: true }, out);
+        Ok(Waits::Leases(request))
+    }
+
+    /// Asks for what new files need, and for numbers in a directory.
+    pub(crate) fn provide(&mut self, now: Instant, directory: Option<FileId>) {
+        if self.questions.is_providing() {
+            return;
+        }
+        let pending = &self.pending;
+        let release =
+            self.supply.release(|idle| directory.as_ref() == Some(idle) || pending.involves(idle));
+        self.asking.extend(self.questions.provide(now, directory, release));
+    }
+
+    /// Says that the session goes on, for those who wait to hear that it does.
+    pub(crate) fn renew(&mut self, now: Instant) {
+        let renewal = self.holder.renewal(now);
+        self.upward.push(renewal);
+        self.renew_at = Some(now + self.settings.terms.repeat);
+    }
+}
+
+fn halt(stop: Stop, lack: Option<Lack>) -> Halt {
+    match stop {
+        Stop::Refused(refusal) => refusal.into(),
+        Stop::Missing(missing) => Halt::Missing(missing, lack),
+    }
+}

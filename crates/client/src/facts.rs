@@ -1,0 +1,396 @@
+//! What the client has been told of files and names, and what it has done to them since.
+//!
+//! A fact alone is worth nothing: it may be used only while a lease says that it is still so. What the
+//! rules here ensure is that a fact under a lease is right:
+//! - a fact goes when the last lease over it goes back;
+//! - whatever is left over when a lease comes, because an old one had ended, goes before its values are
+//!   adopted;
+//! - a value that arrives fills only what is not at hand: what is at hand was known all along, and may
+//!   be ahead of the group.
+
+use std::{collections::BTreeMap, ops::Bound};
+
+use base::FileId;
+use directory::{Entry, File, Sort};
+use lease::{Field, Name, Scope};
+use triomphe::Arc;
+
+/// Facts about files and names. Bounded by whoever evicts: see `Client::make_room`.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    files: BTreeMap<FileId, Fact>,
+    /// Which file was used when, the least recent first. One for each file.
+    recent: BTreeMap<u64, FileId>,
+    use_next: u64,
+    /// How many files and names.
+    size: usize,
+}
+
+#[derive(Debug, Default)]
+struct Fact {
+    record: Option<Arc<File>>,
+    /// It is no more, and never will be again.
+    is_gone: bool,
+    /// Which of [`File::FIELDS`] are at hand, by place.
+    fields: u8,
+    names: BTreeMap<Name, Known>,
+    listed: Listed,
+    used: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Known {
+    Entry(Option<Entry>),
+    /// Nothing is at hand, although all names around it are.
+    Hole,
+}
+
+/// How far all names of a directory are at hand, those that are not there among them.
+#[derive(Debug, Default)]
+enum Listed {
+    #[default]
+    Nothing,
+    Through(Name),
+    All,
+}
+
+impl Listed {
+    fn has(&self, name: &Name) -> bool {
+        match self {
+            Listed::Nothing => false,
+            Listed::Through(last) => name <= last,
+            Listed::All => true,
+        }
+    }
+}
+
+/// Names in a directory, as far as they are at hand.
+pub(crate) enum Page {
+    /// These, and whether there are no more.
+    Names(Vec<(Name, Entry)>, bool),
+    /// More names have to be listed first.
+    Unlisted,
+    /// This name has to be fetched first.
+    Unknown(Name),
+}
+
+impl Fact {
+    fn size(&self) -> usize {
+        1 + self.names.len()
+    }
+
+    fn has(&self, field: &Field) -> bool {
+        bit(field).is_some_and(|bit| self.fields & bit != 0)
+    }
+}
+
+fn bit(field: &Field) -> Option<u8> {
+    File::FIELDS.iter().position(|known| known == field).map(|place| 1 << place)
+}
+
+const ALL_FIELDS: u8 = (1 << File::FIELDS.len()) - 1;
+
+impl Facts {
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The file that has not been used for longest.
+    pub(crate) fn oldest(&self) -> Option<FileId> {
+        self.recent.first_key_value().map(|(_, file)| file.clone())
+    }
+
+    /// Notes that a file is in use.
+    pub(crate) fn touch(&mut self, file: &FileId) {
+        let number = self.use_next;
+        self.use_next += 1;
+        let fact = self.files.entry(file.clone()).or_insert_with(|| {
+            self.size += 1;
+            Fact::default()
+        });
+        self.recent.remove(&fact.used);
+        fact.used = number;
+        self.recent.insert(number, file.clone());
+    }
+
+    fn fact(&mut self, file: &FileId) -> &mut Fact {
+        if !self.files.contains_key(file) {
+            self.touch(file);
+        }
+        self.files.get_mut(file).expect("it was put there")
+    }
+
+    /// Changes a fact, minding the size.
+    fn change<T>(&mut self, file: &FileId, change: impl FnOnce(&mut Fact) -> T) -> T {
+        let fact = self.fact(file);
+        let before = fact.size();
+        let result = change(fact);
+        let after = fact.size();
+        self.size = self.size + after - before;
+        result
+    }
+
+    pub(crate) fn remove(&mut self, file: &FileId) {
+        if let Some(fact) = self.files.remove(file) {
+            self.size -= fact.size();
+            self.recent.remove(&fact.used);
+        }
+    }
+
+    /// Whether anything is known of a file below this one.
+    pub(crate) fn has_below(&self, file: &FileId) -> bool {
+        let below = (Bound::Excluded(file), Bound::Unbounded);
+        self.files.range(below).next().is_some_and(|(next, _)| file.is_prefix_of(next))
+    }
+
+    pub(crate) fn is_gone(&self, file: &FileId) -> bool {
+        self.files.get(file).is_some_and(|fact| fact.is_gone)
+    }
+
+    pub(crate) fn has(&self, file: &FileId, field: &Field) -> bool {
+        self.files.get(file).is_some_and(|fact| fact.has(field))
+    }
+
+    pub(crate) fn record(&self, file: &FileId) -> Option<&Arc<File>> {
+        self.files.get(file)?.record.as_ref()
+    }
+
+    /// The last name up to which all are at hand.
+    pub(crate) fn listed_through(&self, directory: &FileId) -> Option<Name> {
+        match &self.files.get(directory)?.listed {
+            Listed::Through(last) => Some(last.clone()),
+            Listed::Nothing | Listed::All => None,
+        }
+    }
+
+    /// What a name stands for, if that is at hand.
+    pub(crate) fn entry(&self, directory: &FileId, name: &Name) -> Option<Option<Entry>> {
+        let fact = self.files.get(directory)?;
+        match fact.names.get(name) {
+            Some(Known::Entry(entry)) => Some(entry.clone()),
+            Some(Known::Hole) => None,
+            None => fact.listed.has(name).then_some(None),
+        }
+    }
+
+    /// So many names after one, all of which must be at hand.
+    pub(crate) fn page(&self, directory: &FileId, after: Option<&Name>, count: usize) -> Page {
+        let Some(fact) = self.files.get(directory) else { return Page::Unlisted };
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut entries = Vec::new();
+        for (name, known) in fact.names.range::<Name, _>((start, Bound::Unbounded)) {
+            if !fact.listed.has(name) {
+                break;
+            }
+            match known {
+                Known::Hole => return Page::Unknown(name.clone()),
+                Known::Entry(None) => {}
+                Known::Entry(Some(_)) if entries.len() == count => {
+                    return Page::Names(entries, false);
+                }
+                Known::Entry(Some(entry)) => entries.push((name.clone(), entry.clone())),
+            }
+        }
+        match &fact.listed {
+            Listed::All => Page::Names(entries, true),
+            Listed::Through(_) if entries.len() == count => Page::Names(entries, false),
+            Listed::Through(_) | Listed::Nothing => Page::Unlisted,
+        }
+    }
+
+    /// A name in a directory that stands for something, if one is at hand.
+    pub(crate) fn has_name(
+        &self,
+        directory: &FileId,
+        mut is_known: impl FnMut(&Name) -> bool,
+    ) -> bool {
+        let names = self.files.get(directory).map(|fact| fact.names.iter());
+        let mut names = names.into_iter().flatten();
+        names.any(|(name, known)| matches!(known, Known::Entry(Some(_))) && is_known(name))
+    }
+
+    /// A file that we have just created: nothing of it is unknown.
+    pub(crate) fn bear(&mut self, file: &FileId, record: Arc<File>) {
+        let is_directory = record.sort == Sort::Directory;
+        self.change(file, |fact| {
+            fact.record = Some(record);
+            fact.fields = ALL_FIELDS;
+            fact.listed = if is_directory { Listed::All } else { Listed::Nothing };
+        });
+    }
+
+    /// A file that is no more.
+    pub(crate) fn bury(&mut self, file: &FileId) {
+        self.change(file, |fact| {
+            let used = fact.used;
+            *fact = Fact { is_gone: true, used, ..Fact::default() };
+        });
+    }
+
+    /// Changes a record under leases on what changes in it.
+    pub(crate) fn set_file(&mut self, file: &FileId, record: Arc<File>) {
+        self.fact(file).record = Some(record);
+    }
+
+    /// Changes a name under a lease on it.
+    pub(crate) fn set_entry(&mut self, directory: &FileId, name: &Name, entry: Option<Entry>) {
+        // That it stands for nothing has to be said even if all names are at hand: if others get the right
+        // to some of these, the listing is void, but not what we know of this one.
+        self.change(directory, |fact| fact.names.insert(name.clone(), Known::Entry(entry)));
+    }
+
+    fn drop_field(&mut self, file: &FileId, field: &Field) {
+        if let (Some(fact), Some(bit)) = (self.files.get_mut(file), bit(field)) {
+            fact.fields &= !bit;
+        }
+    }
+
+    /// Drops what is inside a scope, except what is still held.
+    pub(crate) fn forget(&mut self, part: &Scope, is_held: impl Fn(&Scope) -> bool) {
+        let file = &part.file;
+        match &part.field {
+            Field::Tree => {
+                let end = file.region_end();
+                let end = end.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let inside = self.files.range((Bound::Included(file), end));
+                let inside: Vec<FileId> = inside.map(|(file, _)| file.clone()).collect();
+                inside.iter().for_each(|file| self.forget_file(file, &is_held));
+            }
+            Field::Whole => self.forget_file(file, &is_held),
+            Field::Children => self.forget_names(file, &is_held),
+            Field::Child(name) => self.forget_name(file, name, &is_held),
+            field if !is_held(part) => self.drop_field(file, field),
+            _ => {}
+        }
+    }
+
+    fn forget_file(&mut self, file: &FileId, is_held: &impl Fn(&Scope) -> bool) {
+        for field in File::FIELDS {
+            if self.has(file, &field) && !is_held(&field.clone().of(file)) {
+                self.drop_field(file, &field);
+            }
+        }
+        self.forget_names(file, is_held);
+    }
+
+    fn forget_names(&mut self, directory: &FileId, is_held: &impl Fn(&Scope) -> bool) {
+        if !self.files.contains_key(directory) || is_held(&Field::Children.of(directory)) {
+            return;
+        }
+        self.change(directory, |fact| {
+            fact.listed = Listed::Nothing;
+            fact.names.retain(|name, known| {
+                *known != Known::Hole && is_held(&Field::Child(name.clone()).of(directory))
+            });
+        });
+    }
+
+    fn forget_name(&mut self, directory: &FileId, name: &Name, is_held: &impl Fn(&Scope) -> bool) {
+        if !self.files.contains_key(directory) || is_held(&Field::Child(name.clone()).of(directory))
+        {
+            return;
+        }
+        self.change(directory, |fact| {
+            if fact.listed.has(name) {
+                fact.names.insert(name.clone(), Known::Hole);
+            } else {
+                fact.names.remove(name);
+            }
+        });
+    }
+
+    /// Fills in what is held and not at hand of a file. `is_ahead` if something was done to it that the
+    /// group may not have heard of: then the times that follow from that are ours.
+    pub(crate) fn adopt_file(
+        &mut self,
+        file: &FileId,
+        newer: Option<File>,
+        is_ahead: bool,
+        is_held: impl Fn(&Scope) -> bool,
+    ) {
+        let Some(newer) = newer else {
+            // Of what we have created ourselves the group may not have heard yet.
+            if !is_ahead {
+                self.bury(file);
+            }
+            return;
+        };
+        let fact = self.fact(file);
+        if fact.is_gone {
+            return;
+        }
+        let mut record = match fact.record.take() {
+            Some(record) => record,
+            None => Arc::new(newer.clone()),
+        };
+        let ours = record.times;
+        let mutable = Arc::make_mut(&mut record);
+        for field in File::FIELDS {
+            if fact.has(&field) || !is_held(&field.clone().of(file)) {
+                continue;
+            }
+            mutable.adopt(&field, &newer);
+            fact.fields |= bit(&field).unwrap_or(0);
+            if field == Field::Times {
+                if is_ahead {
+                    mutable.times.changed = mutable.times.changed.max(ours.changed);
+                }
+                if is_ahead && mutable.sort == Sort::Directory {
+                    mutable.times.modified = mutable.times.modified.max(ours.modified);
+                }
+            }
+        }
+        fact.record = Some(record);
+    }
+
+    /// Fills in a name if it is held and not at hand.
+    pub(crate) fn adopt_entry(
+        &mut self,
+        directory: &FileId,
+        name: Name,
+        entry: Option<Entry>,
+        is_held: impl Fn(&Scope) -> bool,
+    ) {
+        let is_news = self.entry(directory, &name).is_none();
+        if is_news && is_held(&Field::Child(name.clone()).of(directory)) {
+            self.change(directory, |fact| fact.names.insert(name, Known::Entry(entry)));
+        }
+    }
+
+    /// Fills in names that follow on those at hand, where they are held.
+    pub(crate) fn adopt_names(
+        &mut self,
+        directory: &FileId,
+        after: Option<&Name>,
+        entries: Vec<(Name, Entry)>,
+        is_all: bool,
+        is_held: impl Fn(&Scope) -> bool,
+    ) {
+        let follows = |listed: &Listed| match (listed, after) {
+            (Listed::All, _) => false,
+            (_, None) => true,
+            (listed, Some(after)) => listed.has(after),
+        };
+        let is_ordered = entries.windows(2).all(|pair| pair[0].0 < pair[1].0)
+            && entries.first().is_none_or(|(first, _)| after.is_none_or(|after| after < first));
+        let all_held = is_held(&Field::Children.of(directory));
+        self.change(directory, |fact| {
+            if !is_ordered || !follows(&fact.listed) {
+                return;
+            }
+            let last = entries.last().map(|(name, _)| name.clone()).or_else(|| after.cloned());
+            for (name, entry) in entries {
+                let is_at_hand = fact.listed.has(&name)
+                    || matches!(fact.names.get(&name), Some(Known::Entry(_)));
+                if !is_at_hand && (all_held || is_held(&Field::Child(name.clone()).of(directory))) {
+                    fact.names.insert(name, Known::Entry(Some(entry)));
+                }
+            }
+            match last {
+                _ if is_all => fact.listed = Listed::All,
+                Some(last) if !fact.listed.has(&last) => fact.listed = Listed::Through(last),
+                _ => {}
+            }
+        });
+    }
+}

@@ -1,0 +1,113 @@
+//! Open files: many handles of one file are one boolean to everybody else.
+
+use std::collections::BTreeMap;
+
+use base::FileId;
+use lease::{Field, Mode, Scope};
+
+use crate::call::Modes;
+
+/// The open files of this client.
+#[derive(Debug, Default)]
+pub(crate) struct Handles {
+    /// By number. Bounded by the settings.
+    open: BTreeMap<u64, (FileId, Modes)>,
+    /// How often each file is open, and how often in each mode. One for each file in `open`.
+    counts: BTreeMap<FileId, Counts>,
+    next: u64,
+    /// Handles below this were lost with their session.
+    lost_below: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    all: u32,
+    modes: [u32; Mode::ALL.len()],
+}
+
+impl Handles {
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(crate) fn is_open(&self, file: &FileId) -> bool {
+        self.counts.contains_key(file)
+    }
+
+    /// Whether this file or one below it is open.
+    pub(crate) fn is_open_below(&self, file: &FileId) -> bool {
+        self.counts.range(file..).next().is_some_and(|(open, _)| file.is_prefix_of(open))
+    }
+
+    /// Whether we have the file open in this mode ourselves.
+    pub(crate) fn has(&self, file: &FileId, mode: Mode) -> bool {
+        self.counts.get(file).is_some_and(|counts| counts.modes[mode as usize] > 0)
+    }
+
+    pub(crate) fn get(&self, handle: u64) -> Option<&(FileId, Modes)> {
+        self.open.get(&handle)
+    }
+
+    pub(crate) fn is_lost(&self, handle: u64) -> bool {
+        handle < self.lost_below
+    }
+
+    /// The booleans that change when a file is opened, or closed, in these modes.
+    pub(crate) fn changing(&self, file: &FileId, modes: Modes, is_opening: bool) -> Vec<Scope> {
+        let counts = self.counts.get(file).copied().unwrap_or_default();
+        let edge = if is_opening { 0 } else { 1 };
+        let handles = (counts.all == edge).then_some(Field::Handles);
+        let modes = modes.own().filter(|mode| counts.modes[*mode as usize] == edge);
+        handles.into_iter().chain(modes.map(Field::Mode)).map(|field| field.of(file)).collect()
+    }
+
+    pub(crate) fn open(&mut self, file: &FileId, modes: Modes) -> u64 {
+        let counts = self.counts.entry(file.clone()).or_default();
+        counts.all += 1;
+        modes.own().for_each(|mode| counts.modes[mode as usize] += 1);
+        let handle = self.next;
+        self.next += 1;
+        self.open.insert(handle, (file.clone(), modes));
+        handle
+    }
+
+    pub(crate) fn close(&mut self, handle: u64) {
+        let Some((file, modes)) = self.open.remove(&handle) else { return };
+        let Some(counts) = self.counts.get_mut(&file) else { return };
+        counts.all -= 1;
+        modes.own().for_each(|mode| counts.modes[mode as usize] -= 1);
+        if counts.all == 0 {
+            self.counts.remove(&file);
+        }
+    }
+
+    pub(crate) fn lose(&mut self) {
+        self.open.clear();
+        self.counts.clear();
+        self.lost_below = self.next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Ways;
+
+    #[test]
+    fn only_the_first_and_the_last_handle_of_a_file_change_a_boolean() {
+        let file: FileId = "1.2".parse().unwrap();
+        let mut handles = Handles::default();
+        let posix = Modes::posix(true, false);
+        let reader =
+            Modes { access: Ways { read: true, ..Ways::default() }, deny: Some(Ways::default()) };
+        assert_eq!(handles.changing(&file, posix, true), [Field::Handles.of(&file)]);
+        let first = handles.open(&file, posix);
+        assert_eq!(handles.changing(&file, reader, true), [Field::Mode(Mode::Read).of(&file)]);
+        let second = handles.open(&file, reader);
+        assert!(handles.changing(&file, posix, false).is_empty());
+        handles.close(first);
+        assert_eq!(handles.changing(&file, reader, false).len(), 2);
+        handles.close(second);
+        assert!(!handles.is_open(&file) && handles.len() == 0);
+    }
+}

@@ -1,0 +1,107 @@
+//! What programs look at without changing anything.
+
+use base::FileId;
+use directory::{Actor, File, Refusal, Sort, Stop, Use, View, operation::conflicting};
+use lease::{Field, Kind, message::Want};
+use triomphe::Arc;
+
+use crate::{
+    call::{Call, Modes, Reply},
+    view::Sight,
+};
+
+/// What a call that changes nothing returns.
+pub(crate) fn answer(sight: &mut Sight<'_>, actor: &Actor, call: &Call) -> Result<Reply, Stop> {
+    match call {
+        Call::Lookup { directory, name } => {
+            let record = known(sight, directory, &[Field::Access])?;
+            is_directory(&record)?;
+            actor.must(&record.access, Use::Search)?;
+            sight.know(&[read(Field::Child(name.clone()), directory)])?;
+            let entry = sight.entry(directory, name)?;
+            Ok(Reply::Entry(entry.ok_or(Refusal::NotFound)?))
+        }
+        Call::GetAttr { file } => {
+            let fields = [Field::Access, Field::Times, Field::Content, Field::Parent];
+            Ok(Reply::File(known(sight, file, &fields)?))
+        }
+        Call::List { directory, after, count } => {
+            let record = known(sight, directory, &[Field::Access])?;
+            is_directory(&record)?;
+            actor.must(&record.access, Use::Read)?;
+            sight.know(&[read(Field::Children, directory)])?;
+            let (entries, is_all) = sight.page(directory, after.as_ref(), *count)?;
+            Ok(Reply::Names { entries, is_all })
+        }
+        Call::ReadLink { file } => {
+            let record = known(sight, file, &[Field::Content])?;
+            if record.sort != Sort::Symlink {
+                return Err(Refusal::Senseless.into());
+            }
+            let target = record.rare.as_ref().map(|rare| rare.target.clone());
+            Ok(Reply::Bytes(target.unwrap_or_default()))
+        }
+        Call::GetXattr { file, name } => {
+            let record = known(sight, file, &[Field::Access, Field::Extended])?;
+            actor.must(&record.access, Use::Read)?;
+            let mut attributes = record.attributes().iter();
+            let found = attributes.find(|(known, _)| known == name);
+            Ok(Reply::Bytes(found.ok_or(Refusal::NoAttribute)?.1.clone()))
+        }
+        Call::ListXattr { file } => {
+            let record = known(sight, file, &[Field::Extended])?;
+            let names = record.attributes().iter().map(|(name, _)| name.clone());
+            Ok(Reply::Attributes(names.collect()))
+        }
+        Call::TestLock { file, owner, start, end, is_exclusive } => {
+            let record = known(sight, file, &[Field::Locks])?;
+            let who = (sight.client(), *owner);
+            let lock = conflicting(record.locks(), who, (*start, *end), *is_exclusive);
+            Ok(Reply::Lock(lock.cloned()))
+        }
+        Call::Do(_) | Call::Open { .. } | Call::Close { .. } | Call::Sync => {
+            Err(Refusal::Senseless.into())
+        }
+    }
+}
+
+/// Goes on only if a file may be opened, as far as it alone decides.
+pub(crate) fn may_open(
+    sight: &mut Sight<'_>,
+    actor: &Actor,
+    file: &FileId,
+    modes: Modes,
+    is_open: bool,
+) -> Result<(), Stop> {
+    let record = sight.file(file)?;
+    // Whoever has not opened a file while it had a name has no way to it.
+    if record.links == 0 && !is_open {
+        return Err(Refusal::Gone.into());
+    }
+    match record.sort {
+        Sort::Symlink => return Err(Refusal::IsSymlink.into()),
+        Sort::Directory if modes.access.write => return Err(Refusal::IsDirectory.into()),
+        Sort::Directory | Sort::Regular => {}
+    }
+    for (is_wanted, usage) in [(modes.access.read, Use::Read), (modes.access.write, Use::Write)] {
+        if is_wanted {
+            actor.must(&record.access, usage)?;
+        }
+    }
+    Ok(())
+}
+
+fn read(field: Field, file: &FileId) -> Want {
+    Want { scope: field.of(file), kind: Kind::Read }
+}
+
+/// A record of which these fields are known.
+fn known(sight: &mut Sight<'_>, file: &FileId, fields: &[Field]) -> Result<Arc<File>, Stop> {
+    let wants: Vec<Want> = fields.iter().map(|field| read(field.clone(), file)).collect();
+    sight.know(&wants)?;
+    sight.file(file)
+}
+
+fn is_directory(record: &File) -> Result<(), Refusal> {
+    if record.sort == Sort::Directory { Ok(()) } else { Err(Refusal::NotDirectory) }
+}

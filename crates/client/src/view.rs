@@ -1,0 +1,246 @@
+//! What an operation sees in a client: what it holds leases on, and nothing else.
+
+use std::num::NonZeroU64;
+
+use base::{FileId, Instant};
+use directory::{Birth, Entry, File, Key, Missing, Refusal, Sort, Stop, View};
+use lease::{Client, Field, Holder, Kind, Knowledge, Name, Scope, message::Want};
+use triomphe::Arc;
+
+use crate::{
+    facts::{Facts, Page},
+    handles::Handles,
+    supply::{Lack, Supply},
+};
+
+/// What is at hand, and what an operation would change: nothing changes before it has ended well.
+pub(crate) struct Sight<'a> {
+    pub(crate) now: Instant,
+    pub(crate) me: Client,
+    pub(crate) budget: usize,
+    pub(crate) holder: &'a Holder,
+    pub(crate) facts: &'a mut Facts,
+    pub(crate) supply: &'a Supply,
+    pub(crate) handles: &'a Handles,
+    pub(crate) changes: Changes,
+    /// What could not be had, if something could not.
+    pub(crate) lack: Option<Lack>,
+    steps: usize,
+}
+
+/// What an operation has come to.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Everything that it had to know.
+    pub(crate) depends: Vec<Want>,
+    /// Records in the order of their changes; none is a burial.
+    pub(crate) files: Vec<(FileId, Option<Arc<File>>)>,
+    pub(crate) entries: Vec<(FileId, Name, Option<Entry>)>,
+    /// In which directory what was born.
+    pub(crate) birth: Option<(FileId, Scope)>,
+    /// Files and bytes taken, or given back if negative.
+    pub(crate) files_spent: i64,
+    pub(crate) bytes_spent: i64,
+}
+
+/// No operation asks for more: a group that lies about who lies in whom can't keep us walking up.
+const STEPS_MAX: usize = 4_096;
+
+impl<'a> Sight<'a> {
+    pub(crate) fn new(
+        now: Instant,
+        (me, budget): (Client, usize),
+        holder: &'a Holder,
+        facts: &'a mut Facts,
+        supply: &'a Supply,
+        handles: &'a Handles,
+    ) -> Sight<'a> {
+        let changes = Changes::default();
+        Sight { now, me, budget, holder, facts, supply, handles, changes, lack: None, steps: 0 }
+    }
+
+    fn holds(&self, want: &Want) -> bool {
+        let Want { scope, kind } = want;
+        match kind {
+            Kind::Read => self.holder.knows(self.now, scope) != Knowledge::None,
+            Kind::Write | Kind::SelfWrite => {
+                self.holder.knows(self.now, scope) == Knowledge::Writes
+            }
+            Kind::OtherRead => self.holder.knows_others(self.now, scope).is_some(),
+        }
+    }
+
+    /// The record that has to be fetched before this scope can be looked at.
+    fn missing_key(&self, want: &Want) -> Option<Key> {
+        let Scope { file, field } = &want.scope;
+        match field {
+            Field::Child(name) => {
+                self.facts.entry(file, name).is_none().then(|| Key::entry(file, name))
+            }
+            field if File::FIELDS.contains(field) => {
+                (!self.facts.has(file, field)).then(|| Key::file(file))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether everybody else has the file closed in this way, if that is known.
+    pub(crate) fn knows_others(&mut self, scope: &Scope) -> Result<bool, Stop> {
+        self.know(&[Want { scope: scope.clone(), kind: Kind::OtherRead }])?;
+        Ok(self.holder.knows_others(self.now, scope).unwrap_or(true))
+    }
+
+    /// So many names in a directory after one.
+    pub(crate) fn page(
+        &mut self,
+        directory: &FileId,
+        after: Option<&Name>,
+        count: usize,
+    ) -> Result<(Vec<(Name, Entry)>, bool), Stop> {
+        self.facts.touch(directory);
+        match self.facts.page(directory, after, count) {
+            Page::Names(entries, is_all) => Ok((entries, is_all)),
+            Page::Unknown(name) => {
+                let keys = vec![Key::entry(directory, &name)];
+                Err(Stop::Missing(Missing { keys, ..Missing::default() }))
+            }
+            Page::Unlisted => {
+                let names = Some(directory.clone());
+                Err(Stop::Missing(Missing { names, ..Missing::default() }))
+            }
+        }
+    }
+
+    fn lacks(&mut self, lack: Lack, directory: &FileId) -> Stop {
+        self.lack = Some(lack);
+        let provision = Some(directory.clone());
+        Stop::Missing(Missing { provision, ..Missing::default() })
+    }
+}
+
+impl View for Sight<'_> {
+    fn know(&mut self, wants: &[Want]) -> Result<(), Stop> {
+        self.steps += wants.len();
+        if self.steps > STEPS_MAX {
+            return Err(Refusal::TooDeep.into());
+        }
+        let mut missing = Missing::default();
+        for want in wants {
+            if self.facts.is_gone(&want.scope.file) {
+                return Err(Refusal::Gone.into());
+            }
+            if !self.holds(want) {
+                missing.wants.push(want.clone());
+            } else if let Some(key) = self.missing_key(want)
+                && !missing.keys.contains(&key)
+            {
+                missing.keys.push(key);
+            }
+            self.changes.depends.push(want.clone());
+        }
+        match missing == Missing::default() {
+            true => Ok(()),
+            false => Err(Stop::Missing(missing)),
+        }
+    }
+
+    fn knows_value(&self, scope: &Scope) -> bool {
+        let want = Want { scope: scope.clone(), kind: Kind::Read };
+        self.holds(&want) && self.missing_key(&want).is_none()
+    }
+
+    fn file(&mut self, file: &FileId) -> Result<Arc<File>, Stop> {
+        let changed = self.changes.files.iter().rev().find(|(changed, _)| changed == file);
+        if let Some((_, record)) = changed {
+            return record.clone().ok_or(Refusal::Gone.into());
+        }
+        self.facts.touch(file);
+        if self.facts.is_gone(file) {
+            return Err(Refusal::Gone.into());
+        }
+        self.facts.record(file).cloned().ok_or_else(|| {
+            Stop::Missing(Missing { keys: vec![Key::file(file)], ..Missing::default() })
+        })
+    }
+
+    fn entry(&mut self, directory: &FileId, name: &Name) -> Result<Option<Entry>, Stop> {
+        let mut changed = self.changes.entries.iter().rev();
+        if let Some((.., entry)) = changed.find(|(at, what, _)| at == directory && what == name) {
+            return Ok(entry.clone());
+        }
+        self.facts.touch(directory);
+        self.facts.entry(directory, name).ok_or_else(|| {
+            let keys = vec![Key::entry(directory, name)];
+            Stop::Missing(Missing { keys, ..Missing::default() })
+        })
+    }
+
+    fn is_empty(&mut self, directory: &FileId) -> Result<bool, Stop> {
+        let (now, holder) = (self.now, self.holder);
+        let is_known = |name: &Name| {
+            holder.knows(now, &Field::Child(name.clone()).of(directory)) != Knowledge::None
+        };
+        if self.facts.has_name(directory, is_known) {
+            return Ok(false);
+        }
+        let (names, _) = self.page(directory, None, 1)?;
+        Ok(names.is_empty())
+    }
+
+    fn set_file(&mut self, file: &FileId, record: File) {
+        self.changes.files.push((file.clone(), Some(Arc::new(record))));
+    }
+
+    fn set_entry(&mut self, directory: &FileId, name: &Name, entry: Option<Entry>) {
+        self.changes.entries.push((directory.clone(), name.clone(), entry));
+    }
+
+    fn bear(&mut self, directory: &FileId, sort: Sort, birth: &mut Birth) -> Result<(), Stop> {
+        let number = self.supply.number(directory).and_then(NonZeroU64::new);
+        let Some(number) = number else {
+            return Err(self.lacks(Lack::Numbers(directory.clone()), directory));
+        };
+        let Some(serial) = self.supply.serial() else {
+            return Err(self.lacks(Lack::Serials, directory));
+        };
+        if let Some(lack) = self.supply.lack(1, 0) {
+            return Err(self.lacks(lack, directory));
+        }
+        let file = directory.child(number).map_err(|_| Refusal::TooDeep)?;
+        let field = if sort == Sort::Directory { Field::Tree } else { Field::Whole };
+        let scope = field.of(&file);
+        let is_covered = self.holder.knows(self.now, &scope) == Knowledge::Writes;
+        if !is_covered && !self.holder.may_bear(self.budget) {
+            return Err(self.lacks(Lack::Leases, directory));
+        }
+        *birth = Birth { file, serial, is_leased: false };
+        self.changes.birth = Some((directory.clone(), scope));
+        self.changes.files_spent += 1;
+        Ok(())
+    }
+
+    fn bury(&mut self, file: &FileId) {
+        self.changes.files.push((file.clone(), None));
+        self.changes.files_spent -= 1;
+    }
+
+    fn is_open(&mut self, file: &FileId, is_open: &mut bool) -> Result<(), Stop> {
+        *is_open = self.handles.is_open(file);
+        if !*is_open {
+            *is_open = self.knows_others(&Field::Handles.of(file))?;
+        }
+        Ok(())
+    }
+
+    fn spend(&mut self, bytes: i64) -> Result<(), Stop> {
+        if let Some(lack) = self.supply.lack(0, self.changes.bytes_spent.saturating_add(bytes)) {
+            return Err(self.lacks(lack, &FileId::ROOT));
+        }
+        self.changes.bytes_spent = self.changes.bytes_spent.saturating_add(bytes);
+        Ok(())
+    }
+
+    fn client(&self) -> Client {
+        self.me
+    }
+}

@@ -1,0 +1,458 @@
+//! The machine that holds the namespace: it applies commands in the order in which they are logged.
+//!
+//! A command goes through stages: the grantor hears what is said of leases; what lost sessions left
+//! behind is cleared away; the batch or question is dealt with; grants get their values. Each stage may
+//! find that records are not at hand. Then the command rests where it is, nothing of it is to be seen,
+//! and the same command goes on from there once they are. So nothing that comes out depends on what
+//! happens to be at hand.
+
+mod answer;
+mod check;
+mod look;
+mod lost;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{Hash, Hasher as _},
+};
+
+use base::{Digest, Domain, Duration, FileId, Instant, Machine};
+use borsh::{BorshDeserialize, BorshSerialize};
+use lease::{
+    Client, Grantor, Name, Policy, Terms, grantor,
+    message::{Down, Up},
+};
+
+use crate::{
+    digest::Folded,
+    message::{Answer, Request, Response},
+    record::{Access, Content, Entry, File, Key, Numbering, Record, Sort, Times},
+    records::{Absent, Records},
+    session::{Member, Quota, Session, Users},
+    values,
+    work::Traces,
+};
+
+pub use look::Standing;
+
+const PURPOSE: Domain = Domain::new("directory state v1");
+/// The inode number of the root.
+const ROOT_SERIAL: u64 = 1;
+
+/// How a directory is run. All members of a group have the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long promises last.
+    pub terms: Terms,
+    /// How generous the grantor is.
+    pub policy: Policy,
+    /// The most files in the tree, but for the root.
+    pub files_max: u64,
+    /// The most bytes in all files.
+    pub bytes_max: u64,
+    /// Whether a client that was never admitted may act for anybody. For tests, and for cells where
+    /// every machine is trusted with that.
+    pub admits_anybody: bool,
+    /// Whether changes are kept for a store, which takes them by [`Directory::changes`].
+    pub is_stored: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            terms: Terms::default(),
+            policy: Policy::default(),
+            files_max: 1 << 40,
+            bytes_max: 1 << 60,
+            admits_anybody: false,
+            is_stored: false,
+        }
+    }
+}
+
+/// What a group agrees to do next.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Command {
+    /// A machine may act as this client, for these users.
+    Admit {
+        /// The client; not [`Client::GROUP`].
+        client: Client,
+        /// For whom.
+        users: Users,
+    },
+    /// A client said something.
+    Heard {
+        /// Who.
+        client: Client,
+        /// What.
+        request: Request,
+    },
+    /// Time has passed.
+    Tick,
+}
+
+/// The namespace of one group.
+pub struct Directory {
+    settings: Settings,
+    records: Records,
+    grantor: Grantor,
+    /// Bounded by how many machines were admitted.
+    members: BTreeMap<Client, Member>,
+    /// What nobody has used or been given.
+    pool: Quota,
+    /// The least inode number that nobody has been given.
+    serial_next: u64,
+    /// Files without a name, still open somewhere. Bounded by the files that there may be.
+    orphans: BTreeSet<FileId>,
+    /// Those among them that a lost session may have had open; see `lost`.
+    suspects: BTreeMap<FileId, lost::Suspicion>,
+    /// When to look at them next, and how long to wait after that.
+    sweep: Option<(Instant, Duration)>,
+    /// The agreed time of the last command.
+    now: Instant,
+    progress: Option<Progress>,
+}
+
+/// A command that has begun.
+struct Progress {
+    now: Instant,
+    /// As it was handed in: the same command comes with the same.
+    handed: Instant,
+    stage: Stage,
+    /// What is to be said, in order.
+    said: Vec<(Client, Response)>,
+    /// Lost sessions whose locks have still to be removed.
+    lost: BTreeSet<Client>,
+    /// The operations of a batch that are done.
+    operations: usize,
+    /// What the client says besides has to be dealt with.
+    is_asked: bool,
+    traces: Traces,
+    /// Whether to look at the suspects.
+    is_sweeping: bool,
+    /// Whether there are new ones.
+    has_suspects: bool,
+    /// Files without a name that go.
+    gone: Vec<FileId>,
+}
+
+/// What a command has still to do. It must not matter to what comes out where it had to stop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Clear,
+    Ask,
+    ClearAgain,
+    Sweep,
+    Reap,
+    Say,
+}
+
+impl Directory {
+    /// A tree with nothing but a root, which belongs to the superuser.
+    pub fn new(settings: Settings, now: Instant) -> Directory {
+        let mut records = Records::new(settings.is_stored);
+        // Nobody has created it, so nobody numbers its children unasked.
+        let numbering = Numbering {
+            names: 0,
+            next: 1,
+            creator: Client::GROUP.0,
+            creator_next: Numbering::BORN,
+        };
+        let root = File {
+            serial: ROOT_SERIAL,
+            sort: Sort::Directory,
+            access: Access { mode: 0o755, uid: 0, gid: 0 },
+            times: Times::default(),
+            content: Content::default(),
+            links: 1,
+            parent: FileId::ROOT,
+            numbering,
+            rare: None,
+        };
+        records.set_file(&FileId::ROOT, Some(root));
+        records.settle();
+        Directory {
+            records,
+            grantor: Grantor::new(settings.terms, settings.policy),
+            members: BTreeMap::new(),
+            pool: Quota { files: settings.files_max, bytes: settings.bytes_max },
+            serial_next: ROOT_SERIAL + 1,
+            orphans: BTreeSet::new(),
+            suspects: BTreeMap::new(),
+            sweep: None,
+            now,
+            progress: None,
+            settings,
+        }
+    }
+
+    /// Applies a command at an agreed time, which never runs backwards.
+    ///
+    /// If records are absent nothing is said. They have to be supplied, and then the same command
+    /// applied again at the same time, before anything else is asked of the directory.
+    ///
+    /// # Panics
+    ///
+    /// If it is applied again at another time: then it is another command.
+    pub fn apply(
+        &mut self,
+        now: Instant,
+        command: &Command,
+        out: &mut Vec<(Client, Response)>,
+    ) -> Result<(), Absent> {
+        let mut progress = match self.progress.take() {
+            Some(progress) => {
+                assert_eq!(progress.handed, now, "the last command is not done yet");
+                progress
+            }
+            None => self.begin(now, command),
+        };
+        match self.go_on(command, &mut progress) {
+            Ok(()) => {
+                self.records.settle();
+                out.append(&mut progress.said);
+                Ok(())
+            }
+            Err(absent) => {
+                self.progress = Some(progress);
+                Err(absent.tidy())
+            }
+        }
+    }
+
+    /// What has to be done once, whatever is at hand: the grantor hears.
+    fn begin(&mut self, now: Instant, command: &Command) -> Progress {
+        self.now = self.now.max(now);
+        let mut progress = Progress {
+            now: self.now,
+            handed: now,
+            stage: Stage::Clear,
+            said: Vec::new(),
+            lost: BTreeSet::new(),
+            operations: 0,
+            is_asked: false,
+            traces: Traces::default(),
+            is_sweeping: false,
+            has_suspects: false,
+            gone: Vec::new(),
+        };
+        match command {
+            Command::Admit { client, users } => self.on_admit(*client, users),
+            Command::Heard { client, request } => self.on_heard(*client, request, &mut progress),
+            Command::Tick => self.on_tick(&mut progress),
+        }
+        progress
+    }
+
+    fn on_admit(&mut self, client: Client, users: &Users) {
+        if client == Client::GROUP {
+            return;
+        }
+        let member = self.members.entry(client).or_insert_with(|| Member::new(users.clone()));
+        member.users = users.clone();
+    }
+
+    fn on_heard(&mut self, client: Client, request: &Request, progress: &mut Progress) {
+        if self.settings.admits_anybody && !self.members.contains_key(&client) {
+            self.on_admit(client, &Users::Any);
+        }
+        if !self.members.contains_key(&client) {
+            return;
+        }
+        let mut said = Vec::new();
+        self.grantor.step(progress.now, (client, request.lease.clone()), &mut said);
+        self.say(progress, said);
+        let number = request.lease.session;
+        if self.grantor.is_in_session(client, number) {
+            let member = self.members.get_mut(&client).expect("it was admitted");
+            if !(member.session.is_live && member.session.number == number) {
+                self.pool.add(member.session.escrow);
+                member.session = Session { is_live: true, ..Session::new(number) };
+            }
+            progress.is_asked = request.ask.is_some();
+        }
+        progress.is_sweeping |= matches!(request.lease.body, Up::Return { .. });
+    }
+
+    fn on_tick(&mut self, progress: &mut Progress) {
+        let mut said = Vec::new();
+        self.grantor.tick(progress.now, &mut said);
+        self.say(progress, said);
+        progress.is_sweeping |= self.sweep.is_some_and(|(at, _)| at <= progress.now);
+    }
+
+    /// Goes through the stages of a command, from where it stopped for want of records.
+    fn go_on(&mut self, command: &Command, progress: &mut Progress) -> Result<(), Absent> {
+        loop {
+            progress.stage = match progress.stage {
+                Stage::Clear => {
+                    self.clear_away(progress)?;
+                    Stage::Ask
+                }
+                Stage::Ask => {
+                    if let Command::Heard { client, request } = command
+                        && progress.is_asked
+                    {
+                        self.on_ask(*client, request, progress)?;
+                    }
+                    Stage::ClearAgain
+                }
+                Stage::ClearAgain => {
+                    self.clear_away(progress)?;
+                    if progress.is_sweeping { Stage::Sweep } else { Stage::Say }
+                }
+                Stage::Sweep => {
+                    self.sweep(progress);
+                    Stage::Reap
+                }
+                Stage::Reap => {
+                    self.reap_all(progress)?;
+                    // Asking whoever knew of them may have shown that more are lost.
+                    Stage::ClearAgain
+                }
+                Stage::Say => return self.add_values(progress),
+            }
+        }
+    }
+
+    /// Takes down what the grantor said, and notes which sessions are lost.
+    fn say(&mut self, progress: &mut Progress, said: Vec<grantor::Output>) {
+        for (client, lease) in said {
+            if client == Client::GROUP {
+                continue;
+            }
+            if lease.body == Down::Lost {
+                self.on_lost(client, lease.session, progress);
+            }
+            progress
+                .said
+                .push((client, Response { lease, values: Vec::new(), applied: 0, answer: None }));
+        }
+    }
+
+    /// Answers the client, along with what it is told of its leases.
+    fn answer(&self, progress: &mut Progress, client: Client, answer: Answer) {
+        let last = progress.said.iter_mut().rev().find(|(to, _)| *to == client);
+        match last {
+            Some((_, response))
+                if response.lease.body == Down::Renewed && response.answer.is_none() =>
+            {
+                response.answer = Some(answer);
+            }
+            _ => {
+                let Some(lease) = self.grantor.renewed(progress.now, client) else { return };
+                let response =
+                    Response { lease, values: Vec::new(), applied: 0, answer: Some(answer) };
+                progress.said.push((client, response));
+            }
+        }
+    }
+
+    fn add_values(&self, progress: &mut Progress) -> Result<(), Absent> {
+        let mut absent = Absent::default();
+        for (client, response) in &mut progress.said {
+            let member = self.members.get(client);
+            response.applied = member.map_or(0, |member| member.session.batch);
+            let Down::Granted { grants, .. } = &response.lease.body else { continue };
+            match values::of_grants(&self.records, grants) {
+                Ok(values) => response.values = values,
+                Err(more) => absent.join(more),
+            }
+        }
+        if absent.is_empty() { Ok(()) } else { Err(absent) }
+    }
+
+    /// When a tick would do something.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let sweep = self.sweep.map(|(at, _)| at);
+        self.grantor.wake_at().into_iter().chain(sweep).min()
+    }
+
+    /// Takes what the store has under these keys. What is at hand already stays as it is.
+    pub fn supply(&mut self, records: Vec<(Key, Option<Record>)>) {
+        self.records.supply(records);
+    }
+
+    /// Takes the names in a directory that the store has after one, in order and without gaps, up to the
+    /// last of these, or all.
+    pub fn supply_page(
+        &mut self,
+        directory: &FileId,
+        after: Option<&Name>,
+        names: Vec<(Name, Entry)>,
+        is_all: bool,
+    ) {
+        self.records.supply_page(directory, after, names, is_all);
+    }
+
+    /// Lets go of what is under these keys, as far as the store has it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no store: see [`Settings::is_stored`].
+    pub fn release(&mut self, keys: &[Key]) {
+        self.records.release(keys);
+    }
+
+    /// What has changed since this was last asked, if it is kept: see [`Settings::is_stored`].
+    pub fn changes(&mut self) -> Vec<(Key, Option<Record>)> {
+        match self.progress {
+            Some(_) => Vec::new(),
+            None => self.records.changes(),
+        }
+    }
+
+    /// A digest of everything that members must agree on, between commands. Takes as long as there are
+    /// leases and sessions; records are summed up as they change.
+    pub fn digest(&self) -> Digest {
+        let mut folded = Folded::new(PURPOSE);
+        self.records.sum().hash(&mut folded);
+        self.grantor.hash(&mut folded);
+        let rest = base::encode(&(
+            &self.members,
+            self.pool,
+            self.serial_next,
+            &self.orphans,
+            &self.suspects,
+            self.sweep.map(|(at, every)| (at, every.as_nanos() as u64)),
+            self.now,
+        ));
+        folded.write(&rest);
+        folded.digest()
+    }
+
+    /// How much is kept in memory, each bounded as its name's field says.
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            records: self.records.len(),
+            clients: self.members.len(),
+            ranges: self.members.values().map(|member| member.session.ranges.len()).sum(),
+            locked: self.members.values().map(|member| member.locked.len()).sum(),
+            orphans: self.orphans.len(),
+            leases: self.grantor.lease_count(),
+            waiting: self.grantor.waiting_count(),
+        }
+    }
+}
+
+/// How much a directory keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Records at hand: as many as the shell lets it have.
+    pub records: usize,
+    /// Clients: as many as were admitted.
+    pub clients: usize,
+    /// Directories for which clients have numbers: `RANGES_MAX` for each client.
+    pub ranges: usize,
+    /// Files with locks, for each client: as many as there are files.
+    pub locked: usize,
+    /// Files without a name: as many as there are files.
+    pub orphans: usize,
+    /// Leases: twice the policy's budget for each client.
+    pub leases: usize,
+    /// Requests for leases: the policy's budget for each client.
+    pub waiting: usize,
+}
+
+#[cfg(test)]
+mod tests;

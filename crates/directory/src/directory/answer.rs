@@ -1,0 +1,195 @@
+//! What else a client can say: batches, questions, and wishes for what new files need.
+
+use lease::Client;
+
+use crate::{
+    message::{Answer, Ask, OPERATIONS_MAX, Provision, RANGES_MAX, Request},
+    operation::Operation,
+    record::{File, Sort},
+    records::Absent,
+    refusal::Refusal,
+    session::{NUMBERS, SERIALS},
+    values,
+    work::{Failed, Work},
+};
+
+use super::{Directory, Progress};
+
+impl Directory {
+    pub(super) fn on_ask(
+        &mut self,
+        client: Client,
+        request: &Request,
+        progress: &mut Progress,
+    ) -> Result<(), Absent> {
+        match &request.ask {
+            None => Ok(()),
+            Some(Ask::Batch { number, operations }) => {
+                self.on_batch(client, *number, operations, progress)
+            }
+            Some(Ask::Fetch { request, keys }) => {
+                let values = values::fetched(&self.records, &self.grantor, client, keys)?;
+                let answer = Answer::Fetched { request: *request, values };
+                self.answer(progress, client, answer);
+                Ok(())
+            }
+            Some(Ask::List { request, directory, after }) => {
+                let (records, grantor) = (&self.records, &self.grantor);
+                let value = values::listed(records, grantor, client, directory, after.as_ref())?;
+                self.answer(progress, client, Answer::Listed { request: *request, value });
+                Ok(())
+            }
+            Some(Ask::Provide { request, directory, release }) => {
+                self.on_provide(client, *request, directory.as_ref(), release, progress)
+            }
+        }
+    }
+
+    /// A batch is applied once and in order: one that comes again is answered again, one that comes too
+    /// soon or too late is not.
+    fn on_batch(
+        &mut self,
+        client: Client,
+        number: u64,
+        operations: &[Operation],
+        progress: &mut Progress,
+    ) -> Result<(), Absent> {
+        let member = self.members.get_mut(&client).expect("it was admitted");
+        if number == member.session.batch && number > 0 {
+            self.answer(progress, client, Answer::Applied { number, refused: None });
+            return Ok(());
+        }
+        if Some(number) != member.session.batch.checked_add(1) {
+            return Ok(());
+        }
+        let mut refused = (operations.len() > OPERATIONS_MAX).then_some((0, Refusal::TooMuch));
+        let mut said = Vec::new();
+        let mut absent = None;
+        let mut work = Work::new(
+            progress.now,
+            client,
+            &member.users,
+            &mut self.records,
+            &mut self.grantor,
+            &mut member.session,
+            &mut self.pool,
+            &mut progress.traces,
+            &mut said,
+        );
+        while refused.is_none()
+            && let Some(operation) = operations.get(progress.operations)
+        {
+            match work.replay(operation) {
+                Ok(()) => progress.operations += 1,
+                Err(Failed::Refused(why)) => refused = Some((progress.operations as u32, why)),
+                Err(Failed::Absent(more)) => {
+                    absent = Some(more);
+                    break;
+                }
+            }
+        }
+        self.say(progress, said);
+        if let Some(absent) = absent {
+            return Err(absent);
+        }
+        let member = self.members.get_mut(&client).expect("it was admitted");
+        member.session.batch = number;
+        self.answer(progress, client, Answer::Applied { number, refused });
+        self.follow_up(client, progress);
+        if refused.is_some() {
+            let mut said = Vec::new();
+            self.grantor.expel(progress.now, client, &mut said);
+            self.say(progress, said);
+        }
+        Ok(())
+    }
+
+    /// Sees to what follows from a batch.
+    fn follow_up(&mut self, client: Client, progress: &mut Progress) {
+        let mut traces = std::mem::take(&mut progress.traces);
+        for (file, is_orphan) in traces.orphaned {
+            if is_orphan {
+                self.orphans.insert(file);
+            } else {
+                self.orphans.remove(&file);
+                self.suspects.remove(&file);
+            }
+        }
+        for (client, file, is_locked) in traces.locked {
+            let Some(member) = self.members.get_mut(&client) else { continue };
+            if is_locked {
+                member.locked.insert(file);
+            } else {
+                member.locked.remove(&file);
+            }
+        }
+        // Times are a consequence: whoever reads them has to hear of it.
+        traces.stirred.sort();
+        traces.stirred.dedup();
+        let mut said = Vec::new();
+        for file in traces.stirred {
+            let scope = lease::Field::Times.of(&file);
+            self.grantor.disturb(progress.now, &scope, &[client], &mut said);
+        }
+        self.say(progress, said);
+    }
+
+    fn on_provide(
+        &mut self,
+        client: Client,
+        request: u64,
+        directory: Option<&base::FileId>,
+        release: &[base::FileId],
+        progress: &mut Progress,
+    ) -> Result<(), Absent> {
+        let record = match directory {
+            Some(directory) => self.records.file(directory)?.cloned(),
+            None => None,
+        };
+        let live = self.members.values().filter(|member| member.session.is_live);
+        let clients = live.count() as u64;
+        let member = self.members.get_mut(&client).expect("it was admitted");
+        let session = &mut member.session;
+        match &session.provided {
+            Some((last, answer)) if *last == request => {
+                let answer = answer.clone();
+                self.answer(progress, client, answer);
+                return Ok(());
+            }
+            Some((last, _)) if *last > request => return Ok(()),
+            _ => {}
+        }
+        for directory in release.iter().take(RANGES_MAX) {
+            session.ranges.remove(directory);
+        }
+        let mut provision = Provision::default();
+        if let (Some(directory), Some(record)) = (directory, record)
+            && record.sort == Sort::Directory
+            && session.may_have_numbers(directory)
+        {
+            let mut record = File::clone(&record);
+            let next = record.numbering.next;
+            let end = next.saturating_add(NUMBERS);
+            record.numbering.next = end;
+            if next < end {
+                session.ranges.entry(directory.clone()).or_default().give(next, end);
+                provision.numbers = Some((directory.clone(), next, end));
+                self.records.set_file(directory, Some(record));
+                self.records.commit();
+            }
+        }
+        if session.may_have_serials() {
+            let next = self.serial_next;
+            self.serial_next = next.saturating_add(SERIALS);
+            session.serials.give(next, self.serial_next);
+            provision.serials = (next < self.serial_next).then_some((next, self.serial_next));
+        }
+        let share = self.pool.share(&session.escrow, clients);
+        session.escrow.add(share);
+        (provision.files, provision.bytes) = (share.files, share.bytes);
+        let answer = Answer::Provided { request, provision };
+        session.provided = Some((request, answer.clone()));
+        self.answer(progress, client, answer);
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Whether everything fits together: the invariants of the name space (N1 to N5 of testing).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::FileId;
+
+use crate::{
+    record::{File, Record, Sort},
+    session::Quota,
+    sum::Sum,
+};
+
+use super::Directory;
+
+impl Directory {
+    /// Says what does not fit together among the records at hand, if anything; of everything, if
+    /// everything is.
+    pub fn check(&self) -> Result<(), String> {
+        let mut files = BTreeMap::new();
+        let mut names: BTreeMap<&FileId, Vec<(&FileId, Sort)>> = BTreeMap::new();
+        let mut counts: BTreeMap<&FileId, u64> = BTreeMap::new();
+        for (key, record) in self.records.iter() {
+            match (record, &key.name) {
+                (Record::File(file), None) => drop(files.insert(&key.file, &**file)),
+                (Record::Entry(entry), Some(_)) => {
+                    names.entry(&entry.file).or_default().push((&key.file, entry.sort));
+                    *counts.entry(&key.file).or_insert(0) += 1;
+                }
+                _ => return Err(format!("{key:?} has a record of the wrong sort")),
+            }
+        }
+        for (file, record) in &files {
+            check_record(file, record)?;
+        }
+        if !self.records.is_all_at_hand() {
+            return Ok(());
+        }
+        for (file, record) in &files {
+            let names = names.remove(file).unwrap_or_default();
+            check_names(file, record, &names)?;
+            let count = counts.remove(file).unwrap_or(0);
+            if record.numbering.names != count {
+                return Err(format!("{file} says {} names, has {count}", record.numbering.names));
+            }
+            check_above(file, &files)?;
+        }
+        if let Some((file, _)) = names.first_key_value() {
+            return Err(format!("N4: a name leads to {file}, which is dead"));
+        }
+        if let Some((file, _)) = counts.first_key_value() {
+            return Err(format!("N4: {file} has names in it and is dead"));
+        }
+        self.check_serials(&files)?;
+        self.check_indices(&files)?;
+        self.check_quota(&files)?;
+        let mut sum = Sum::default();
+        self.records.iter().for_each(|(key, record)| sum.add(key, record));
+        match sum.words() == self.records.sum() {
+            true => Ok(()),
+            false => Err("the sum of the records is not the sum of their changes".to_owned()),
+        }
+    }
+
+    fn check_serials(&self, files: &BTreeMap<&FileId, &File>) -> Result<(), String> {
+        let mut serials = BTreeSet::new();
+        for (file, record) in files {
+            if record.serial >= self.serial_next || !serials.insert(record.serial) {
+                return Err(format!("N4: the serial number {} of {file}", record.serial));
+            }
+            // N4: an identifier is used once, so it lies below what was ever given.
+            let creators = file.parent().and_then(|parent| files.get(&parent).copied());
+            let number = file.number().map_or(0, |number| number.get());
+            if creators.is_some_and(|directory| number >= directory.numbering.next) {
+                return Err(format!("N4: {file} was never given to anybody"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_indices(&self, files: &BTreeMap<&FileId, &File>) -> Result<(), String> {
+        let orphans = files.iter().filter(|(_, record)| record.links == 0).map(|(file, _)| *file);
+        if !orphans.eq(&self.orphans) {
+            return Err(format!("N5: files without a name are not {:?}", self.orphans));
+        }
+        if let Some(file) = self.suspects.keys().find(|file| !self.orphans.contains(file)) {
+            return Err(format!("N5: {file} has a name and is suspected"));
+        }
+        for (client, member) in &self.members {
+            let is_locked =
+                |record: &File| record.locks().iter().any(|lock| lock.client == *client);
+            let locked = files.iter().filter(|(_, record)| is_locked(record)).map(|(f, _)| *f);
+            if !locked.eq(&member.locked) {
+                return Err(format!("files locked by {client:?} are not {:?}", member.locked));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_quota(&self, files: &BTreeMap<&FileId, &File>) -> Result<(), String> {
+        let mut all = self.pool;
+        for member in self.members.values() {
+            all.add(member.session.escrow);
+        }
+        let used = Quota {
+            files: files.len() as u64 - 1,
+            bytes: files.values().map(|record| record.content.size).sum(),
+        };
+        all.add(used);
+        let max = Quota { files: self.settings.files_max, bytes: self.settings.bytes_max };
+        match all == max {
+            true => Ok(()),
+            false => Err(format!("used and unused are {all:?}, not {max:?}")),
+        }
+    }
+}
+
+fn check_record(file: &FileId, record: &File) -> Result<(), String> {
+    let is_directory = record.sort == Sort::Directory;
+    if is_directory && record.links != 1 {
+        return Err(format!("N1: the directory {file} has {} links", record.links));
+    }
+    if file.is_root() && !is_directory {
+        return Err("the root is no directory".to_owned());
+    }
+    Ok(())
+}
+
+fn check_names(file: &FileId, record: &File, names: &[(&FileId, Sort)]) -> Result<(), String> {
+    let expected = if file.is_root() { 0 } else { record.links as usize };
+    if names.len() != expected {
+        return Err(format!("N1: {file} has {} names and {expected} links", names.len()));
+    }
+    if names.iter().any(|(_, sort)| *sort != record.sort) {
+        return Err(format!("{file} is called something that it is not"));
+    }
+    let is_there = names.iter().any(|(directory, _)| **directory == record.parent);
+    if record.sort == Sort::Directory && !file.is_root() && !is_there {
+        return Err(format!("N2: {file} does not lie in {}", record.parent));
+    }
+    Ok(())
+}
+
+fn check_above(file: &FileId, files: &BTreeMap<&FileId, &File>) -> Result<(), String> {
+    let Some(mut record) = files.get(file).filter(|record| record.sort == Sort::Directory) else {
+        return Ok(());
+    };
+    let mut at = file;
+    for _ in 0..files.len() {
+        if at.is_root() {
+            return Ok(());
+        }
+        at = &record.parent;
+        let Some(above) = files.get(at) else {
+            return Err(format!("N2: {file} lies below {at}, which is dead"));
+        };
+        record = above;
+    }
+    Err(format!("N2: {file} lies below itself"))
+}

@@ -1,0 +1,35 @@
+//! What a shell, a checker or a status page may see of a directory.
+
+use base::FileId;
+use lease::{Client, Name};
+
+use crate::{record::Entry, records::Absent};
+
+use super::Directory;
+
+/// How far a client has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The session that was last heard of.
+    pub session: u64,
+    /// The last of its batches that was applied.
+    pub batch: u64,
+    /// Whether it goes on.
+    pub is_live: bool,
+}
+
+impl Directory {
+    /// Every client that was admitted, and how far it has got.
+    pub fn clients(&self) -> impl Iterator<Item = (Client, Standing)> {
+        self.members.iter().map(|(client, member)| {
+            let session = &member.session;
+            let (number, batch) = (session.number, session.batch);
+            (*client, Standing { session: number, batch, is_live: session.is_live })
+        })
+    }
+
+    /// The names in a directory, if all of them are at hand.
+    pub fn names(&self, directory: &FileId) -> Result<Vec<(Name, Entry)>, Absent> {
+        self.records.names(directory, None, usize::MAX).map(|(names, _)| names)
+    }
+}

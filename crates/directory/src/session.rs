@@ -1,0 +1,264 @@
+//! What a group keeps for each client: what it was given, and what it was last told, so that whatever
+//! it repeats is done once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::FileId;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{
+    message::{Answer, RANGES_MAX},
+    refusal::Refusal,
+};
+
+/// For which users a machine may act.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+pub enum Users {
+    /// Any, the superuser among them.
+    Any,
+    /// These and no others.
+    These(BTreeSet<u32>),
+}
+
+impl Users {
+    pub(crate) fn may_be(&self, uid: u32) -> bool {
+        match self {
+            Users::Any => true,
+            Users::These(uids) => uids.contains(&uid),
+        }
+    }
+}
+
+/// So many numbers of a directory are given at a time.
+pub const NUMBERS: u64 = 1_024;
+/// So many inode numbers are given at a time.
+pub const SERIALS: u64 = 65_536;
+/// The most files that are given at a time.
+pub const FILES_MAX: u64 = 65_536;
+/// The most bytes that are given at a time.
+pub const BYTES_MAX: u64 = 1 << 30;
+
+/// A client that was admitted.
+#[derive(BorshSerialize)]
+pub(crate) struct Member {
+    pub(crate) users: Users,
+    pub(crate) session: Session,
+    /// Files that it has locks on. Bounded by the files that there may be.
+    pub(crate) locked: BTreeSet<FileId>,
+}
+
+impl Member {
+    pub(crate) fn new(users: Users) -> Member {
+        Member { users, session: Session::new(0), locked: BTreeSet::new() }
+    }
+}
+
+/// What a client was given and told in its present session.
+#[derive(BorshSerialize)]
+pub(crate) struct Session {
+    pub(crate) number: u64,
+    /// Whether it goes on, as far as we have noticed.
+    pub(crate) is_live: bool,
+    /// The last batch that was applied.
+    pub(crate) batch: u64,
+    /// The last request for provisions that was met, and the answer.
+    pub(crate) provided: Option<(u64, Answer)>,
+    /// Numbers for new files in directories, other than what it created itself. At most [`RANGES_MAX`].
+    pub(crate) ranges: BTreeMap<FileId, Spans>,
+    /// Inode numbers for new files.
+    pub(crate) serials: Spans,
+    /// What it may still use up.
+    pub(crate) escrow: Quota,
+}
+
+impl Session {
+    pub(crate) fn new(number: u64) -> Session {
+        Session {
+            number,
+            is_live: false,
+            batch: 0,
+            provided: None,
+            ranges: BTreeMap::new(),
+            serials: Spans::default(),
+            escrow: Quota::default(),
+        }
+    }
+
+    pub(crate) fn may_number(&self, directory: &FileId, number: u64) -> bool {
+        self.ranges.get(directory).is_some_and(|spans| spans.contains(number))
+    }
+
+    pub(crate) fn use_number(&mut self, directory: &FileId, number: u64) {
+        if let Some(spans) = self.ranges.get_mut(directory) {
+            spans.use_up(number);
+            if spans.is_empty() {
+                self.ranges.remove(directory);
+            }
+        }
+    }
+
+    /// Whether it may have more numbers of a directory: it has few, and not for too many directories.
+    pub(crate) fn may_have_numbers(&self, directory: &FileId) -> bool {
+        match self.ranges.get(directory) {
+            Some(spans) => spans.count() < NUMBERS / 2,
+            None => self.ranges.len() < RANGES_MAX,
+        }
+    }
+
+    pub(crate) fn may_have_serials(&self) -> bool {
+        self.serials.count() < SERIALS / 2
+    }
+}
+
+/// Numbers to be used in rising order, each at most once.
+///
+/// Since more are given only when less than half of what is given at a time is left, there are at most
+/// two spans.
+#[derive(Clone, Debug, Default, BorshSerialize)]
+pub(crate) struct Spans(Vec<(u64, u64)>);
+
+impl Spans {
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        self.0.iter().any(|(next, end)| (*next..*end).contains(&number))
+    }
+
+    /// Uses a number that is in there; those below are passed over.
+    pub(crate) fn use_up(&mut self, number: u64) {
+        self.0.retain_mut(|(next, end)| {
+            *next = (*next).max(number.saturating_add(1));
+            next < end
+        });
+    }
+
+    pub(crate) fn give(&mut self, next: u64, end: u64) {
+        if next < end {
+            self.0.push((next, end));
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(|(next, end)| end - next).sum()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.0.first().map(|(next, _)| *next)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// So many files and so many bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize)]
+pub(crate) struct Quota {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Quota {
+    /// Takes files and bytes from what a session has, and what it lacks from the pool: an honest client
+    /// has merged and reordered what it did, and may be short for a moment. Gives back to the session.
+    pub(crate) fn spend(
+        &mut self,
+        pool: &mut Quota,
+        files: i64,
+        bytes: i64,
+    ) -> Result<(), Refusal> {
+        let (own_files, pool_files) = spend(self.files, pool.files, files)?;
+        let (own_bytes, pool_bytes) = spend(self.bytes, pool.bytes, bytes)?;
+        *self = Quota { files: own_files, bytes: own_bytes };
+        *pool = Quota { files: pool_files, bytes: pool_bytes };
+        Ok(())
+    }
+
+    /// Takes out a fair part for one of so many clients, which has some already: each of them could have
+    /// as much.
+    pub(crate) fn share(&mut self, own: &Quota, clients: u64) -> Quota {
+        let share = Quota {
+            files: fair(self.files, own.files, clients, FILES_MAX),
+            bytes: fair(self.bytes, own.bytes, clients, BYTES_MAX),
+        };
+        self.files -= share.files;
+        self.bytes -= share.bytes;
+        share
+    }
+
+    pub(crate) fn add(&mut self, other: Quota) {
+        self.files = self.files.saturating_add(other.files);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+fn spend(own: u64, pool: u64, amount: i64) -> Result<(u64, u64), Refusal> {
+    let Ok(amount) = u64::try_from(amount) else {
+        return Ok((own.saturating_add(amount.unsigned_abs()), pool));
+    };
+    let lacking = amount.saturating_sub(own);
+    let pool = pool.checked_sub(lacking).ok_or(Refusal::NoSpace)?;
+    Ok((own.saturating_sub(amount), pool))
+}
+
+/// Whoever has enough gets no more, so that nobody can hoard what others may come for.
+fn fair(left: u64, own: u64, clients: u64, given_max: u64) -> u64 {
+    if own >= given_max / 2 {
+        return 0;
+    }
+    let part = left.saturating_add(own).div_ceil(clients.max(1));
+    part.saturating_sub(own).min(left).min(given_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_rise_and_none_is_used_twice() {
+        let mut spans = Spans::default();
+        spans.give(10, 13);
+        spans.give(20, 22);
+        assert_eq!(
+            [9, 10, 12, 13, 20].map(|n| spans.contains(n)),
+            [false, true, true, false, true]
+        );
+        spans.use_up(11);
+        assert_eq!([10, 11, 12].map(|n| spans.contains(n)), [false, false, true]);
+        spans.use_up(20);
+        assert_eq!([12, 20, 21].map(|n| spans.contains(n)), [false, false, true]);
+        assert_eq!(spans.count(), 1);
+        spans.use_up(21);
+        assert!(spans.is_empty());
+    }
+
+    #[test]
+    fn who_is_alone_gets_everything_and_who_is_not_leaves_as_much_to_each_of_the_others() {
+        let mut pool = Quota { files: 100, bytes: 100 };
+        let mut own = Quota::default();
+        for _ in 0..10 {
+            let share = pool.share(&own, 4);
+            own.add(share);
+        }
+        assert_eq!((own.files, pool.files), (25, 75));
+        assert_eq!(pool.share(&own, 1), Quota { files: 75, bytes: 75 });
+    }
+
+    #[test]
+    fn the_last_file_can_be_had() {
+        let mut pool = Quota { files: 1, bytes: 1 };
+        assert_eq!(pool.share(&Quota::default(), 2), Quota { files: 1, bytes: 1 });
+        assert_eq!(pool.share(&Quota::default(), 2), Quota::default());
+    }
+
+    #[test]
+    fn what_a_session_lacks_comes_from_the_pool_and_never_more_than_there_is() {
+        let mut pool = Quota { files: 1, bytes: 5 };
+        let mut own = Quota { files: 0, bytes: 3 };
+        own.spend(&mut pool, 1, 7).unwrap();
+        assert_eq!((own, pool), (Quota { files: 0, bytes: 0 }, Quota { files: 0, bytes: 1 }));
+        assert_eq!(own.spend(&mut pool, 1, 0), Err(Refusal::NoSpace));
+        assert_eq!(own.spend(&mut pool, 0, i64::MAX), Err(Refusal::NoSpace));
+        own.spend(&mut pool, -2, i64::MIN).unwrap();
+        assert_eq!(own, Quota { files: 2, bytes: 1 << 63 });
+    }
+}

@@ -1,0 +1,162 @@
+//! A node with its log: nothing is said before it is safe, and a restart goes on where the log ends.
+
+use base::{Duration, FileId, Instant, Machine};
+use directory::{
+    Users,
+    message::{Answer, Ask, Request, Response},
+};
+use lease::{
+    Client, Field, Kind,
+    message::{Down, Up, Upward, Want},
+};
+use wire::Message;
+
+use crate::{Input, Node, Output, Settings};
+
+const ME: Client = Client(7);
+
+/// A node and a log that keeps what it is given.
+struct Scene {
+    node: Node,
+    log: Vec<Vec<u8>>,
+    now: Instant,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let now = Instant::from_secs(50);
+        let mut scene = Scene { node: Node::new(Settings::default(), now), log: Vec::new(), now };
+        scene.step(Input::Admit { client: ME, users: Users::Any });
+        scene.persist();
+        scene
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Response> {
+        let mut out = Vec::new();
+        self.node.step(self.now, input, &mut out);
+        self.follow(out)
+    }
+
+    fn follow(&mut self, out: Vec<Output>) -> Vec<Response> {
+        let mut said = Vec::new();
+        for output in out {
+            match output {
+                Output::Persist { height, record } => {
+                    assert_eq!(height, self.log.len() as u64 + 1);
+                    self.log.push(record);
+                }
+                Output::Send { to, bytes } => {
+                    assert_eq!(to, ME);
+                    let Ok(Message::Response(response)) = wire::open(&bytes) else {
+                        panic!("a node answers with responses");
+                    };
+                    said.push(response);
+                }
+            }
+        }
+        said
+    }
+
+    fn hear(&mut self, body: Up, ask: Option<Ask>) -> Vec<Response> {
+        let lease = Upward { session: 1, stamp: self.now, body };
+        let bytes = wire::seal(&Message::Request(Request { lease, ask }));
+        self.step(Input::Heard { from: ME, bytes })
+    }
+
+    fn persist(&mut self) -> Vec<Response> {
+        self.step(Input::Persisted { height: self.log.len() as u64 })
+    }
+
+    fn recovered(&self, now: Instant) -> Node {
+        let log = self.log.iter().map(Vec::as_slice);
+        Node::recover(Settings::default(), now, log).unwrap()
+    }
+}
+
+fn wants_root() -> Up {
+    let wants = vec![Want { scope: Field::Access.of(&FileId::ROOT), kind: Kind::Read }];
+    Up::Ask { request: 1, wants, together: true }
+}
+
+#[test]
+fn nothing_is_said_before_its_cause_is_safe_on_disk() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.hear(wants_root(), None), []);
+    let said = scene.persist();
+    assert!(matches!(said[0].lease.body, Down::Granted { request: 1, .. }), "{said:?}");
+}
+
+#[test]
+fn a_node_that_starts_again_is_where_its_log_ends() {
+    let mut scene = Scene::new();
+    scene.hear(wants_root(), None);
+    scene.persist();
+    let provide = Ask::Provide { request: 1, directory: Some(FileId::ROOT), release: vec![] };
+    scene.hear(Up::Renew, Some(provide.clone()));
+    let first = scene.persist();
+    let again = scene.recovered(Instant::from_secs(2));
+    assert_eq!(again.directory().digest(), scene.node.directory().digest());
+    // What was asked before the restart and is asked again is answered as before.
+    (scene.node, scene.now) = (again, Instant::from_secs(3));
+    scene.hear(Up::Renew, Some(provide));
+    let second = scene.persist();
+    assert!(matches!(first[0].answer, Some(Answer::Provided { .. })), "{first:?}");
+    assert_eq!(first[0].answer, second[0].answer);
+}
+
+#[test]
+fn a_log_with_a_gap_or_a_damaged_record_is_not_taken_for_whole() {
+    let mut scene = Scene::new();
+    scene.hear(wants_root(), None);
+    scene.hear(Up::Renew, None);
+    scene.persist();
+    let recover = |log: &[Vec<u8>]| {
+        let log = log.iter().map(Vec::as_slice);
+        Node::recover(Settings::default(), Instant::START, log).err().map(|why| why.to_string())
+    };
+    assert_eq!(recover(&scene.log), None);
+    let mut gap = scene.log.clone();
+    gap.remove(1);
+    assert!(recover(&gap).unwrap().contains("do not follow one another"));
+    let mut damaged = scene.log.clone();
+    damaged[1].truncate(9);
+    assert!(recover(&damaged).is_some());
+}
+
+#[test]
+fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
+    let mut scene = Scene::new();
+    let before = scene.node.directory().digest();
+    for bytes in [vec![], vec![1, 0, 9], vec![0xff; 40]] {
+        assert_eq!(scene.step(Input::Heard { from: ME, bytes }), []);
+    }
+    assert_eq!((scene.node.malformed(), scene.log.len()), (3, 1));
+    assert_eq!(scene.node.directory().digest(), before);
+}
+
+#[test]
+fn a_deadline_that_falls_due_is_decided_like_anything_else() {
+    let mut scene = Scene::new();
+    scene.hear(wants_root(), None);
+    scene.persist();
+    assert_eq!(scene.node.wake_at(), None, "nobody waits for anything");
+    // Another client wants to change what we know: we are recalled, again and again.
+    let other = Client(8);
+    scene.step(Input::Admit { client: other, users: Users::Any });
+    let wants = vec![Want { scope: Field::Access.of(&FileId::ROOT), kind: Kind::Write }];
+    let body = Up::Ask { request: 1, wants, together: true };
+    let lease = Upward { session: 1, stamp: scene.now, body };
+    let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+    scene.step(Input::Heard { from: other, bytes });
+    let recalled = scene.persist();
+    assert!(matches!(recalled[0].lease.body, Down::Recall(_)), "{recalled:?}");
+    let due = scene.node.wake_at().unwrap();
+    assert!(due > scene.now && due <= scene.now + Duration::from_secs(20));
+    scene.now = due;
+    let mut out = Vec::new();
+    scene.node.tick(scene.now, &mut out);
+    let decided = scene.log.len() + 1;
+    assert_eq!(scene.follow(out), []);
+    assert_eq!(scene.log.len(), decided);
+    assert!(matches!(scene.persist()[0].lease.body, Down::Recall(_)));
+}

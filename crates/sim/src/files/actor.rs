@@ -1,0 +1,121 @@
+//! What the nodes of the file world say and tell.
+
+use std::fmt;
+
+use base::Instant;
+use directory::{Actor as User, Operation, Refusal};
+use lease::Client;
+use wire::Message;
+
+use crate::{Actor, Node, Outbox};
+
+use super::{
+    desk::Desk,
+    server::Server,
+    step::{Outcome, Step},
+    tamper::Tamper,
+};
+
+/// The group's node.
+pub(crate) const SERVER: Node = Node(0);
+
+/// A client's node.
+pub(crate) fn node_of(client: Client) -> Node {
+    Node(client.0 as u16)
+}
+
+/// The client at a node other than the group's.
+pub(crate) fn client_of(node: Node) -> Client {
+    Client(u32::from(node.0))
+}
+
+/// A node: the group, or a machine at which programs run.
+pub(crate) enum Party<T: Tamper> {
+    /// The group.
+    Server(Box<Server<T>>),
+    /// A client with its programs.
+    Desk(Box<Desk<T>>),
+}
+
+/// A message as it travels.
+#[derive(Clone, Hash)]
+pub(crate) struct Letter(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Letter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match wire::open(&self.0) {
+            Ok(Message::Request(request)) => write!(f, "{request:?}"),
+            Ok(Message::Response(response)) => write!(f, "{response:?}"),
+            Err(malformed) => write!(f, "{malformed}"),
+        }
+    }
+}
+
+/// What a node tells the checkers.
+#[derive(Clone, Debug)]
+pub(crate) enum Note {
+    /// A program did something.
+    Did { life: u32, tag: i64, actor: User, step: Step, outcome: Outcome },
+    /// A client's session has this number in this life.
+    Lives { life: u32, session: u64 },
+    /// The group has applied a batch.
+    Applied { tags: Vec<i64> },
+    /// The group has refused an operation.
+    Refused { client: Client, what: Option<Operation>, why: Refusal },
+    /// The group has ended a session.
+    Ended { client: Client, session: u64 },
+    /// The group could not read its own log.
+    Unreadable(String),
+}
+
+impl<T: Tamper> Party<T> {
+    pub(crate) fn desk(&self) -> Option<&Desk<T>> {
+        match self {
+            Party::Desk(desk) => Some(desk),
+            Party::Server(_) => None,
+        }
+    }
+
+    pub(crate) fn server(&self) -> Option<&Server<T>> {
+        match self {
+            Party::Server(server) => Some(server),
+            Party::Desk(_) => None,
+        }
+    }
+}
+
+/// Where a node of this world puts what it wants done.
+pub(crate) type Out<T> = Outbox<Party<T>>;
+
+impl<T: Tamper> Actor for Party<T> {
+    type Message = Letter;
+    type Note = Note;
+
+    fn deliver(&mut self, now: Instant, from: Node, message: Letter, out: &mut Out<T>) {
+        match self {
+            Party::Server(server) => server.deliver(now, client_of(from), message.0, out),
+            Party::Desk(desk) => desk.deliver(now, message.0, out),
+        }
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Out<T>) {
+        match self {
+            Party::Server(server) => server.wake(now, out),
+            Party::Desk(desk) => desk.wake(now, out),
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        match self {
+            Party::Server(server) => server.wake_at(),
+            Party::Desk(desk) => desk.wake_at(),
+        }
+    }
+
+    fn restart(&mut self, now: Instant, out: &mut Out<T>) {
+        match self {
+            Party::Server(server) => server.restart(now, out),
+            Party::Desk(desk) => desk.restart(now, out),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! One seed of the file world: faults, then none, then everything pushed and compared.
+
+use base::{Duration, Instant, Rng};
+use client::Settings as ClientSettings;
+use directory::Actor as User;
+use lease::{Client, Policy, Terms};
+use node::Settings;
+
+use crate::{Clock, Faults, Marks, Outcome, Violation, World};
+
+use super::{
+    actor::Party,
+    desk::Desk,
+    oracle::Oracle,
+    program::{Plot, Program},
+    server::Server,
+    tamper::{Honest, Tamper},
+};
+
+/// What must have happened in a good number of seeds.
+pub(crate) const MARKS: &[&str] = &[
+    "a client starts again",
+    "a session is lost",
+    "operations are lost with their session",
+    "records are lost with the power",
+    "the group starts again",
+    COMPARED,
+];
+
+const COMPARED: &str = "an outcome is what the reference shows";
+
+/// As many full batches a client may have to push; then its programs wait.
+const BATCHES_MAX: usize = 32;
+
+/// How long faults go on.
+const FAULTS_SPAN: Duration = Duration::from_secs(60);
+
+/// Runs this seed of the file world.
+pub fn run(seed: u64) -> Outcome {
+    run_tampered(seed, &Honest, 0)
+}
+
+/// Runs this seed again, and keeps the last things that happened in words.
+pub fn explain(seed: u64, lines_max: usize) -> Outcome {
+    run_tampered(seed, &Honest, lines_max)
+}
+
+pub(crate) fn run_tampered(seed: u64, tamper: &impl Tamper, lines_max: usize) -> Outcome {
+    let mut rng = Rng::new(seed);
+    let plan = Plan::draw(&mut rng);
+    let mut world = plan.build(&mut rng, tamper);
+    let mut oracle = Oracle::default();
+    if lines_max > 0 {
+        world.keep_trace(lines_max);
+    }
+    let played = play(&mut world, &mut oracle, &plan);
+    let compared = *played.as_ref().unwrap_or(&0);
+    let mut outcome = Outcome::of(&world, played.err());
+    outcome.marks.pass_many(COMPARED, compared);
+    outcome
+}
+
+fn play<T: Tamper>(
+    world: &mut World<Party<T>>,
+    oracle: &mut Oracle,
+    plan: &Plan,
+) -> Result<u64, Violation> {
+    let healed_at = Instant::START + FAULTS_SPAN;
+    world.run_until(healed_at, oracle)?;
+    world.heal();
+    // Work goes on for a while without faults, then everybody finishes.
+    let rest_at = healed_at + 2 * plan.terms.session;
+    world.run_until(rest_at, oracle)?;
+    for node in world.nodes().skip(1) {
+        world.tell(node, |party, _, _| {
+            if let Party::Desk(desk) = party {
+                desk.rest();
+            }
+        });
+    }
+    let sync_at = rest_at + plan.answer_max();
+    world.run_until(sync_at, oracle)?;
+    for node in world.nodes().skip(1) {
+        world.tell(node, |party, now, out| {
+            if let Party::Desk(desk) = party {
+                desk.sync(now, out);
+            }
+        });
+    }
+    let end_at = sync_at + plan.answer_max();
+    world.run_until(end_at, oracle)?;
+    oracle.judge_end(world).map_err(|broken| Violation { broken, at: end_at })
+}
+
+/// What a seed's world is like.
+struct Plan {
+    faults: Faults,
+    terms: Terms,
+    policy: Policy,
+    /// For each desk, what runs there and for whom.
+    desks: Vec<Vec<(Plot, User)>>,
+    pace: Duration,
+    push_after: Duration,
+    sync_max: Duration,
+    batch_max: usize,
+}
+
+impl Plan {
+    fn draw(rng: &mut Rng) -> Plan {
+        let faults = if rng.chance(0.15) { Faults::none() } else { Faults::draw(rng) };
+        let session = Duration::from_secs(5 + rng.below(16));
+        let terms = Terms {
+            session,
+            lease: if rng.chance(0.2) { session * 2 } else { Duration::from_secs(7_200) },
+            repeat: Duration::from_millis(300 + rng.below(1_000)),
+            slack: Duration::from_millis(*rng.pick(&[0, 50, 500])),
+            drift_ppm: 1_000,
+        };
+        let policy = Policy { is_generous: rng.chance(0.5), ..Policy::default() };
+        let theme = *rng.pick(&Plot::ALL);
+        let count = 1 + rng.index(4);
+        let desks = (0..count).map(|_| {
+            let programs = 1 + rng.index(2);
+            (0..programs).map(|_| draw_program(theme, rng)).collect()
+        });
+        let desks = desks.collect();
+        let pace = Duration::from_millis(*rng.pick(&[5, 50, 200]));
+        let push_after = Duration::from_millis(*rng.pick(&[20, 1_000, 3_000]));
+        let sync_max = Duration::from_millis(*rng.pick(&[1, 10, 100]));
+        let batch_max = *rng.pick(&[1, 8, 1_000]);
+        Plan { faults, terms, policy, desks, pace, push_after, sync_max, batch_max }
+    }
+
+    fn build<T: Tamper>(&self, rng: &mut Rng, tamper: &T) -> World<Party<T>> {
+        let settings = Settings {
+            terms: self.terms,
+            policy: self.policy,
+            admits_anybody: true,
+            ..Settings::default()
+        };
+        let server = Server::new(settings, self.sync_max, rng.fork(), tamper.clone());
+        let agreed = Clock::draw(&self.faults, rng);
+        let mut nodes = vec![(Party::Server(Box::new(server)), agreed)];
+        let mut number = 0;
+        for (index, desk) in self.desks.iter().enumerate() {
+            let programs = desk.iter().map(|(plot, user)| {
+                number += 1;
+                Program::new(*plot, user.clone(), number)
+            });
+            let programs = programs.collect();
+            let settings = ClientSettings {
+                terms: self.terms,
+                push_after: self.push_after,
+                batch_max: self.batch_max,
+                pending_max: BATCHES_MAX * self.batch_max,
+                ..ClientSettings::of(Client(index as u32 + 1))
+            };
+            let desk = Desk::new(settings, programs, self.pace, rng.fork(), tamper.clone());
+            nodes.push((Party::Desk(Box::new(desk)), Clock::draw(&self.faults, rng)));
+        }
+        World::new(self.faults, nodes, Marks::new(MARKS), rng)
+    }
+
+    /// A call may be behind those of all other programs, each of which may need several rounds; who does
+    /// not answer delays it by a session.
+    fn answer_max(&self) -> Duration {
+        let programs: usize = self.desks.iter().map(Vec::len).sum();
+        let turn = 12 * self.faults.latency_max + 8 * self.sync_max + Duration::from_millis(100);
+        let turns = 16 * programs + BATCHES_MAX;
+        3 * self.terms.session + 8 * self.terms.repeat + turns as u32 * turn
+    }
+}
+
+/// Mostly what the seed is about, sometimes anything, for one of a few people.
+fn draw_program(theme: Plot, rng: &mut Rng) -> (Plot, User) {
+    let plot = if rng.chance(0.7) { theme } else { *rng.pick(&Plot::ALL) };
+    let user = match rng.below(4) {
+        0 => User { uid: 1_000, gid: 100, groups: vec![101] },
+        1 => User { uid: 1_001, gid: 101, groups: vec![] },
+        _ => User::ROOT,
+    };
+    (plot, user)
+}

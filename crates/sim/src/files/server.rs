@@ -1,0 +1,185 @@
+//! The node of the directory, with a disk that forgets what was not synced.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use base::{Duration, Instant, Machine, Rng};
+use directory::{
+    Command, Operation,
+    directory::Standing,
+    message::{Answer, Ask},
+};
+use lease::Client;
+use node::{Decision, Input, Node, Output, Settings};
+use wire::Message;
+
+use crate::Outbox;
+
+use super::{
+    actor::{Letter, Note, Party, node_of},
+    tamper::Tamper,
+};
+
+/// A log on a disk. What was appended is there at once for whoever asks, and safe later.
+#[derive(Debug)]
+struct Disk {
+    records: Vec<Vec<u8>>,
+    /// Safe are so many of them.
+    synced: usize,
+    /// When which number of them will be.
+    syncs: VecDeque<(Instant, usize)>,
+}
+
+pub(crate) struct Server<T> {
+    node: Node,
+    settings: Settings,
+    disk: Disk,
+    sync_max: Duration,
+    rng: Rng,
+    /// The batches that were given a place, by client, session and number.
+    batches: BTreeMap<(Client, u64, u64), Vec<Operation>>,
+    /// The session of each client, and how many of its batches were applied.
+    sessions: BTreeMap<Client, (u64, u64)>,
+    /// The sessions that have ended.
+    ended: BTreeSet<(Client, u64)>,
+    tamper: T,
+}
+
+impl<T: Tamper> Server<T> {
+    pub(crate) fn new(settings: Settings, sync_max: Duration, rng: Rng, tamper: T) -> Server<T> {
+        let disk = Disk { records: Vec::new(), synced: 0, syncs: VecDeque::new() };
+        let node = Node::new(settings.clone(), Instant::START);
+        let (batches, sessions, ended) = Default::default();
+        Server { node, settings, disk, sync_max, rng, batches, sessions, ended, tamper }
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(crate) fn deliver(
+        &mut self,
+        now: Instant,
+        from: Client,
+        bytes: Vec<u8>,
+        out: &mut Outbox<Party<T>>,
+    ) {
+        let bytes = self.tamper.upward(from, bytes);
+        self.step(now, Input::Heard { from, bytes }, out);
+    }
+
+    pub(crate) fn wake(&mut self, now: Instant, out: &mut Outbox<Party<T>>) {
+        while let Some((_, count)) = self.disk.syncs.pop_front_if(|(at, _)| *at <= now) {
+            self.disk.synced = count;
+            self.step(now, Input::Persisted { height: count as u64 }, out);
+        }
+        if self.node.wake_at().is_some_and(|at| at <= now) {
+            let mut wanted = Vec::new();
+            self.node.tick(now, &mut wanted);
+            self.follow(now, wanted, out);
+        }
+    }
+
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        let sync = self.disk.syncs.front().map(|(at, _)| *at);
+        sync.into_iter().chain(self.node.wake_at()).min()
+    }
+
+    /// It comes back with what was safe, and perhaps a little more.
+    pub(crate) fn restart(&mut self, now: Instant, out: &mut Outbox<Party<T>>) {
+        out.mark("the group starts again");
+        let unsafe_yet = self.disk.records.len() - self.disk.synced;
+        if unsafe_yet > 0 {
+            out.mark("records are lost with the power");
+        }
+        let kept = self.disk.synced + self.rng.index(unsafe_yet + 1);
+        let kept = self.tamper.kept(kept);
+        self.disk.records.truncate(kept);
+        self.disk.synced = self.disk.records.len();
+        self.disk.syncs.clear();
+        let log = self.disk.records.iter().map(Vec::as_slice);
+        match Node::recover(self.settings.clone(), now, log) {
+            Ok(node) => self.node = node,
+            Err(malformed) => out.note(Note::Unreadable(malformed.to_string())),
+        }
+        self.notice(out);
+    }
+
+    fn step(&mut self, now: Instant, input: Input, out: &mut Outbox<Party<T>>) {
+        let mut wanted = Vec::new();
+        self.node.step(now, input, &mut wanted);
+        self.follow(now, wanted, out);
+    }
+
+    fn follow(&mut self, now: Instant, wanted: Vec<Output>, out: &mut Outbox<Party<T>>) {
+        self.notice(out);
+        let mut height_safe = None;
+        for output in wanted {
+            match output {
+                Output::Send { to, bytes } => {
+                    self.heed(to, &bytes, out);
+                    for bytes in self.tamper.downward(to, bytes) {
+                        out.send(node_of(to), Letter(bytes));
+                    }
+                }
+                Output::Persist { height, record } => {
+                    self.file(&record);
+                    self.disk.records.push(record);
+                    let count = self.disk.records.len();
+                    // Syncs end in the order in which they began.
+                    let last = self.disk.syncs.back().map_or(now, |(at, _)| *at);
+                    let at = last.max(now + self.sync_max.mul_f64(self.rng.unit()));
+                    self.disk.syncs.push_back((at, count));
+                    if !self.tamper.waits_for_disk() {
+                        height_safe = Some(height);
+                    }
+                }
+            }
+        }
+        if let Some(height) = height_safe {
+            self.step(now, Input::Persisted { height }, out);
+        }
+    }
+
+    /// Tells the checkers of refusals.
+    fn heed(&self, client: Client, bytes: &[u8], out: &mut Outbox<Party<T>>) {
+        if let Ok(Message::Response(response)) = wire::open(bytes)
+            && let Some(Answer::Applied { number, refused: Some((index, why)) }) = response.answer
+        {
+            let batch = self.batches.get(&(client, response.lease.session, number));
+            let what = batch.and_then(|batch| batch.get(index as usize)).cloned();
+            out.note(Note::Refused { client, what, why });
+        }
+    }
+
+    /// Remembers what is in a batch that may be applied.
+    fn file(&mut self, record: &[u8]) {
+        let Ok(decision) = base::decode::<Decision>(record, record.len()) else { return };
+        if let Command::Heard { client, request } = decision.command
+            && let Some(Ask::Batch { number, operations }) = request.ask
+        {
+            self.batches.insert((client, request.lease.session, number), operations);
+        }
+    }
+
+    /// Tells the checkers which batches have been applied and which sessions have ended.
+    fn notice(&mut self, out: &mut Outbox<Party<T>>) {
+        for (client, standing) in self.node.directory().clients() {
+            let Standing { session, batch, is_live } = standing;
+            let known = self.sessions.insert(client, (session, batch));
+            if let Some((before, _)) = known.filter(|(before, _)| *before != session)
+                && self.ended.insert((client, before))
+            {
+                out.note(Note::Ended { client, session: before });
+            }
+            let first = known.filter(|(before, _)| *before == session).map_or(0, |(_, n)| n) + 1;
+            for number in first..=batch {
+                let batch = self.batches.get(&(client, session, number));
+                let tags = batch.into_iter().flatten().map(|operation| operation.time).collect();
+                out.note(Note::Applied { tags });
+            }
+            if !is_live && self.ended.insert((client, session)) {
+                out.note(Note::Ended { client, session });
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A message with the version of its format in front.
+
+use base::Malformed;
+use borsh::{BorshDeserialize, BorshSerialize};
+use directory::message::{Request, Response};
+
+/// The version of the format that is spoken here.
+pub const VERSION: u16 = 1;
+
+/// The most bytes in one message, its version included.
+pub const BYTES_MAX: usize = 8 << 20;
+
+/// What one machine may say to another.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Message {
+    /// From a client to a group.
+    Request(Request),
+    /// From a group to a client.
+    Response(Response),
+}
+
+/// The bytes of a message.
+pub fn seal(message: &Message) -> Vec<u8> {
+    base::encode(&(VERSION, message))
+}
+
+/// The message of these bytes.
+pub fn open(bytes: &[u8]) -> Result<Message, Malformed> {
+    let (version, _) = bytes.split_first_chunk().ok_or(Malformed::new("less than a version"))?;
+    if u16::from_le_bytes(*version) != VERSION {
+        return Err(Malformed::new("a version of the format that is not spoken here"));
+    }
+    let (_, message): (u16, Message) = base::decode(bytes, BYTES_MAX)?;
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specimens::specimens;
+
+    #[test]
+    fn what_was_sealed_is_what_is_opened() {
+        for (name, message) in specimens() {
+            assert_eq!(open(&seal(&message)), Ok(message), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_another_version_is_malformed_whatever_follows() {
+        let (_, message) = specimens().remove(0);
+        let mut bytes = seal(&message);
+        bytes[0] += 1;
+        let malformed = open(&bytes).unwrap_err().to_string();
+        assert_eq!(malformed, "malformed bytes: a version of the format that is not spoken here");
+        assert!(open(&[]).is_err() && open(&[1]).is_err());
+    }
+
+    #[test]
+    fn a_message_that_is_cut_or_goes_on_is_malformed() {
+        for (name, message) in specimens() {
+            let mut bytes = seal(&message);
+            for cut in 0..bytes.len() {
+                assert!(open(&bytes[..cut]).is_err(), "{name} cut at {cut}");
+            }
+            bytes.push(0);
+            assert!(open(&bytes).is_err(), "{name} goes on");
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_another_message_or_none() {
+        for (name, message) in specimens() {
+            let bytes = seal(&message);
+            for at in 0..bytes.len() {
+                for flip in [1, 0x80] {
+                    let mut changed = bytes.clone();
+                    changed[at] ^= flip;
+                    if let Ok(other) = open(&changed) {
+                        assert_ne!(other, message, "{name} at {at}");
+                        assert_eq!(seal(&other), changed, "{name} at {at} has two encodings");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_over_the_limit_is_not_even_looked_at() {
+        let mut bytes = vec![0; BYTES_MAX + 1];
+        bytes[..2].copy_from_slice(&VERSION.to_le_bytes());
+        let malformed = open(&bytes).unwrap_err().to_string();
+        assert!(malformed.contains("bytes where at most 8388608 may stand"), "{malformed}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The envelope of everything one machine may say to another.
+//!
+//! Bytes are canonical: each message has one encoding, and every other is refused. A test pins the hash
+//! of a specimen of each, so that a change of format never goes unnoticed.
+
+mod envelope;
+
+pub use envelope::{BYTES_MAX, Message, VERSION, open, seal};
+
+#[cfg(test)]
+mod specimens;

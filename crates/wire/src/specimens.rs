@@ -1,0 +1,226 @@
+//! A specimen of each message, and the hash of its bytes.
+
+use base::{Digest, Domain, Duration, FileId, Instant};
+use directory::{
+    Act, Actor, Birth, Entry, File, Key, Operation, Refusal, Sort,
+    message::{Answer, Ask, Provision, Request, Response, Value},
+    operation::{Changes, Moment, Over, When},
+    record::{Access, Content, Lock, Numbering, Rare, Times},
+};
+use lease::{
+    Client, Field, Kind, Mode, Name, Scope,
+    message::{self, Down, Downward, Grant, Recall, Return, Up, Upward, Want},
+};
+
+use crate::{Message, seal};
+
+fn id(text: &str) -> FileId {
+    text.parse().unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+fn scope(field: Field) -> Scope {
+    field.of(&id("1.2"))
+}
+
+fn up(body: Up) -> Upward {
+    Upward { session: 3, stamp: Instant::from_secs(4), body }
+}
+
+fn down(body: Down) -> Downward {
+    let (stamp, span) = (Instant::from_secs(4), Duration::from_secs(20));
+    Downward { session: 3, stamp, span, body }
+}
+
+fn act(act: Act) -> Operation {
+    let actor = Actor { uid: 1_000, gid: 100, groups: vec![4, 27] };
+    Operation { actor, time: -5, act }
+}
+
+fn acts() -> Vec<Act> {
+    let birth = || Birth { file: id("1.2.7"), serial: 99, is_leased: true };
+    let (directory, file) = (|| id("1.2"), || id("1.2.7"));
+    let changes = Changes {
+        mode: Some(0o755),
+        uid: Some(1),
+        gid: None,
+        accessed: Some(Moment::Now),
+        modified: Some(Moment::At(7)),
+    };
+    vec![
+        Act::Create { directory: directory(), name: name("a"), mode: 0o644, birth: birth() },
+        Act::Mkdir { directory: directory(), name: name("d"), mode: 0o755, birth: birth() },
+        Act::Symlink {
+            directory: directory(),
+            name: name("l"),
+            target: b"../a".to_vec(),
+            birth: birth(),
+        },
+        Act::Link { file: file(), directory: directory(), name: name("b") },
+        Act::Unlink { directory: directory(), name: name("b"), is_open: true },
+        Act::Rmdir { directory: directory(), name: name("d") },
+        Act::Rename {
+            from: directory(),
+            from_name: name("a"),
+            to: id("5"),
+            to_name: name("c"),
+            over: Over::Exchange,
+            is_open: false,
+        },
+        Act::SetAttr { file: file(), changes },
+        Act::SetXattr {
+            file: file(),
+            name: b"user.a".to_vec(),
+            value: Some(b"v".to_vec()),
+            when: When::Absent,
+        },
+        Act::SetContent {
+            file: file(),
+            content: Content { size: 5, manifest: Some(Digest::from_bytes([7; 32])) },
+        },
+        Act::Lock { file: file(), owner: 8, start: 0, end: u64::MAX, hold: Some(true) },
+        Act::Reap { file: file() },
+    ]
+}
+
+fn record() -> File {
+    let lock = Lock { client: Client(2), owner: 8, start: 1, end: 2, is_exclusive: true };
+    File {
+        serial: 99,
+        sort: Sort::Regular,
+        access: Access { mode: 0o644, uid: 1, gid: 2 },
+        times: Times { accessed: 1, modified: -2, changed: 3 },
+        content: Content { size: 5, manifest: None },
+        links: 2,
+        parent: id("1.2"),
+        numbering: Numbering::default(),
+        rare: Some(Box::new(Rare {
+            target: Vec::new(),
+            attributes: vec![(b"user.a".to_vec(), b"v".to_vec())],
+            locks: vec![lock],
+        })),
+    }
+}
+
+fn values() -> Vec<Value> {
+    let entry = Entry { file: id("1.2.7"), sort: Sort::Symlink };
+    vec![
+        Value::File { file: id("1.2.7"), record: Some(record()) },
+        Value::Entry { directory: id("1.2"), name: name("a"), entry: None },
+        Value::Names {
+            directory: id("1.2"),
+            after: Some(name("a")),
+            entries: vec![(name("b"), entry)],
+            is_all: true,
+        },
+    ]
+}
+
+fn requests() -> Vec<(&'static str, Request)> {
+    let want = |field, kind| Want { scope: scope(field), kind };
+    let wants = vec![
+        want(Field::Child(name("a")), Kind::Write),
+        want(Field::Handles, Kind::SelfWrite),
+        want(Field::Mode(Mode::DenyWrite), Kind::OtherRead),
+        want(Field::Tree, Kind::Read),
+    ];
+    let returned = Return {
+        lease: scope(Field::Whole),
+        kind: Kind::Write,
+        serial: 9,
+        part: scope(Field::Locks),
+        kept: false,
+        truths: vec![scope(Field::Handles)],
+    };
+    let renew = |ask| Request { lease: up(Up::Renew), ask: Some(ask) };
+    let operations = acts().into_iter().map(act).collect();
+    vec![
+        ("ask", Request { lease: up(Up::Ask { request: 6, wants, together: true }), ask: None }),
+        (
+            "return",
+            Request { lease: up(Up::Return { number: 2, returns: vec![returned] }), ask: None },
+        ),
+        ("renew", Request { lease: up(Up::Renew), ask: None }),
+        ("batch", renew(Ask::Batch { number: 1, operations })),
+        (
+            "fetch",
+            renew(Ask::Fetch {
+                request: 7,
+                keys: vec![Key::file(&id("1")), Key::entry(&id("1"), &name("a"))],
+            }),
+        ),
+        ("list", renew(Ask::List { request: 8, directory: id("1.2"), after: Some(name("z")) })),
+        (
+            "provide",
+            renew(Ask::Provide {
+                request: 9,
+                directory: Some(id("1.2")),
+                release: vec![id("root")],
+            }),
+        ),
+    ]
+}
+
+fn responses() -> Vec<(&'static str, Response)> {
+    let grant = Grant {
+        scope: scope(Field::Children),
+        except: vec![scope(Field::Child(name("x")))],
+        kind: Kind::Write,
+        serial: 12,
+        span: Duration::from_secs(7_200),
+        truths: vec![],
+    };
+    let recall = Recall {
+        lease: scope(Field::Whole),
+        kind: Kind::Write,
+        serial: 12,
+        part: scope(Field::Content),
+        keep: true,
+    };
+    let plain = |body| Response { lease: down(body), values: vec![], applied: 3, answer: None };
+    let also = |answer| Response { answer: Some(answer), ..plain(Down::Renewed) };
+    let granted = Response {
+        values: vec![values()],
+        ..plain(Down::Granted { request: 6, grants: vec![grant] })
+    };
+    let provision = Provision {
+        numbers: Some((id("1.2"), 4_096, 5_120)),
+        serials: Some((1 << 40, 2 << 40)),
+        files: 10,
+        bytes: 1 << 30,
+    };
+    let refused = message::Refusal::OverBudget;
+    vec![
+        ("granted", granted),
+        ("refused", plain(Down::Refused { request: 6, why: refused })),
+        ("recall", plain(Down::Recall(vec![recall]))),
+        ("renewed", plain(Down::Renewed)),
+        ("lost", plain(Down::Lost)),
+        ("applied", also(Answer::Applied { number: 4, refused: None })),
+        ("denied", also(Answer::Applied { number: 4, refused: Some((2, Refusal::Unknown)) })),
+        ("fetched", also(Answer::Fetched { request: 7, values: values() })),
+        ("listed", also(Answer::Listed { request: 8, value: values().pop() })),
+        ("provided", also(Answer::Provided { request: 9, provision })),
+    ]
+}
+
+pub(crate) fn specimens() -> Vec<(&'static str, Message)> {
+    let requests = requests().into_iter().map(|(name, said)| (name, Message::Request(said)));
+    let responses = responses().into_iter().map(|(name, said)| (name, Message::Response(said)));
+    requests.chain(responses).collect()
+}
+
+/// If this fails, a node of today does not understand one of yesterday: raise `VERSION`.
+#[test]
+fn the_bytes_of_every_message_are_what_they_always_were() {
+    let pinned = include_str!("specimens.txt");
+    let mut now = String::new();
+    for (name, message) in specimens() {
+        let digest = Digest::of(Domain::new("wire specimen"), &seal(&message));
+        now.push_str(&format!("{name} {digest}\n"));
+    }
+    assert_eq!(now, pinned, "\n--- now:\n{now}");
+}

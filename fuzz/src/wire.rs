@@ -1,0 +1,60 @@
+//! Whatever one machine may say to another: opened from canonical bytes, or refused.
+
+use wire::{open, seal};
+
+/// Opens the bytes as a message; what is accepted must seal to the same bytes.
+pub fn wire(bytes: &[u8]) {
+    if let Ok(message) = open(bytes) {
+        assert_eq!(seal(&message), bytes, "a second encoding");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{FileId, Instant, Rng};
+    use directory::{
+        Act, Actor, Birth, Operation,
+        message::{Ask, Request},
+    };
+    use lease::{
+        Name,
+        message::{Up, Upward},
+    };
+    use wire::Message;
+
+    use super::*;
+
+    fn sample() -> Vec<u8> {
+        let name = Name::new(b"name").unwrap();
+        let birth = Birth { file: "3.1".parse().unwrap(), serial: 5, is_leased: true };
+        let directory = FileId::ROOT;
+        let act = Act::Create { directory, name, mode: 0o644, birth };
+        let actor = Actor { uid: 1, gid: 2, groups: vec![3] };
+        let operations = vec![Operation { actor, time: 9, act }; 3];
+        let lease = Upward { session: 1, stamp: Instant::from_secs(1), body: Up::Renew };
+        let request = Request { lease, ask: Some(Ask::Batch { number: 1, operations }) };
+        seal(&Message::Request(request))
+    }
+
+    #[test]
+    fn the_sample_is_opened() {
+        assert!(open(&sample()).is_ok());
+    }
+
+    #[test]
+    fn every_small_change_is_refused_or_canonical() {
+        let mut rng = Rng::new(11);
+        for _ in 0..20_000 {
+            let mut bytes = sample();
+            for _ in 0..=rng.below(3) {
+                let at = rng.index(bytes.len());
+                match rng.below(3) {
+                    0 => bytes[at] ^= 1 << rng.below(8),
+                    1 => bytes.truncate(at + 1),
+                    _ => bytes.insert(at, rng.next_u64() as u8),
+                }
+            }
+            wire(&bytes);
+        }
+    }
+}
