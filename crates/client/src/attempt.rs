@@ -1,7 +1,7 @@
 //! Trying calls: what has to be known, is it known, else what has to be found out.
 
 use base::{FileId, Instant};
-use directory::{Act, Actor, Missing, Operation, Refusal, Stop, View};
+use directory::{Act, Actor, Birth, Missing, Operation, Refusal, Stop, View};
 use lease::{
     Field, Kind, Knowledge, Mode, Scope,
     holder::Input as Lease,
@@ -12,6 +12,7 @@ use crate::{
     call::{Asked, Call, Failure, Modes, Reply},
     client::{Client, Output},
     look,
+    questions::Provide,
     queue::{Job, Waiting, Waits},
     supply::Lack,
     view::Sight,
@@ -124,7 +125,7 @@ impl Client {
             Job::Call(_, Asked { actor, time, what }) => match what {
                 Call::Sync => self.sync(),
                 Call::Open { file, modes } => self.open(now, actor, file, *modes),
-                Call::Close { handle } => self.close(now, *handle),
+                Call::Close { handle } => self.close(now, actor, *time, *handle),
                 // Only whoever closes a file may let it go.
                 Call::Do(Act::Reap { .. }) => Err(Refusal::Senseless.into()),
                 // A lock is had through an open file, and is lost with it.
@@ -132,9 +133,12 @@ impl Client {
                     Err(Halt::Failed(Failure::Lost))
                 }
                 Call::Do(act) => {
-                    let operation =
-                        Operation { actor: actor.clone(), time: *time, act: act.clone() };
-                    self.perform(now, operation)
+                    let (actor, act) = (actor.clone(), act.clone());
+                    let done = self.perform(now, Operation { actor, time: *time, act })?;
+                    if let Call::Do(Act::Lock { file, owner, hold: Some(_), .. }) = what {
+                        self.handles.lock(file, *owner);
+                    }
+                    Ok(done)
                 }
                 query => self.see(now, |sight| look::answer(sight, actor, query)),
             },
@@ -232,13 +236,27 @@ impl Client {
         Ok(Reply::Handle(self.handles.open(file, modes)))
     }
 
-    fn close(&mut self, now: Instant, handle: u64) -> Result<Reply, Halt> {
+    fn close(
+        &mut self,
+        now: Instant,
+        actor: &Actor,
+        time: i64,
+        handle: u64,
+    ) -> Result<Reply, Halt> {
         let Some((file, modes)) = self.handles.get(handle).cloned() else {
             return Err(Halt::Failed(match self.handles.is_lost(handle) {
                 true => Failure::Lost,
                 false => Failure::Refused(Refusal::Senseless),
             }));
         };
+        while let Some(owner) = self.handles.locker(&file) {
+            let (start, end, hold) = (0, u64::MAX, None);
+            let act = Act::Lock { file: file.clone(), owner, start, end, hold };
+            match self.perform(now, Operation { actor: actor.clone(), time, act }) {
+                Ok(_) | Err(Halt::Failed(_)) => self.handles.unlock(&file, owner),
+                Err(halt) => return Err(halt),
+            }
+        }
         let changing = self.handles.changing(&file, modes, false);
         let wants = changing.iter().filter(|scope| {
             // Not by way of `know`: a file that is no more is closed all the same.
@@ -339,12 +357,13 @@ impl Client {
             return Waits::After(last);
         }
         waiting.is_pushed = false;
-        let directory = match lack {
-            Some(Lack::Numbers(directory)) => Some(directory),
-            _ => None,
+        let (directory, bytes) = match lack {
+            Some(Lack::Numbers(directory)) => (Some(directory), 0),
+            Some(Lack::Bytes(bytes)) => (None, bytes),
+            _ => (None, 0),
         };
         waiting.question = Some(self.questions.next());
-        self.provide(now, directory);
+        self.provide(now, directory, bytes);
         Waits::Supplies
     }
 
@@ -379,14 +398,23 @@ impl Client {
     }
 
     /// Asks for what new files need, and for numbers in a directory.
-    pub(crate) fn provide(&mut self, now: Instant, directory: Option<FileId>) {
+    pub(crate) fn provide(&mut self, now: Instant, directory: Option<FileId>, bytes: u64) {
         if self.questions.is_providing() {
             return;
         }
         let pending = &self.pending;
         let release =
             self.supply.release(|idle| directory.as_ref() == Some(idle) || pending.involves(idle));
-        self.asking.extend(self.questions.provide(now, directory, release));
+        // What is not acknowledged may still be on its way.
+        let births = || self.pending.births();
+        let in_it = |birth: &&Birth| birth.file.parent() == directory;
+        let number = births().filter(in_it).filter_map(|birth| birth.file.number()).min();
+        let number = number.map(u64::from);
+        let number = number.or_else(|| self.supply.unused_number(directory.as_ref()?));
+        let serial = births().map(|birth| birth.serial).min().or(self.supply.unused_serial());
+        let unused = (number.unwrap_or(0), serial.unwrap_or(0));
+        let what = Provide { directory, unused, bytes, release };
+        self.asking.extend(self.questions.provide(now, what));
     }
 
     /// Says that the session goes on, for those who wait to hear that it does.

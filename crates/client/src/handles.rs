@@ -1,6 +1,6 @@
 //! Open files: many handles of one file are one boolean to everybody else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::FileId;
 use lease::{Field, Mode, Scope};
@@ -14,6 +14,8 @@ pub(crate) struct Handles {
     open: BTreeMap<u64, (FileId, Modes)>,
     /// How often each file is open, and how often in each mode. One for each file in `open`.
     counts: BTreeMap<FileId, Counts>,
+    /// Who has locked an open file since it was opened. Of files in `counts` only.
+    lockers: BTreeSet<(FileId, u64)>,
     next: u64,
     /// Handles below this were lost with their session.
     lost_below: u64,
@@ -32,6 +34,23 @@ impl Handles {
 
     pub(crate) fn is_open(&self, file: &FileId) -> bool {
         self.counts.contains_key(file)
+    }
+
+    /// Notes that somebody has locked an open file.
+    pub(crate) fn lock(&mut self, file: &FileId, owner: u64) {
+        self.lockers.insert((file.clone(), owner));
+    }
+
+    /// Notes that somebody has no lock on it any more.
+    pub(crate) fn unlock(&mut self, file: &FileId, owner: u64) {
+        self.lockers.remove(&(file.clone(), owner));
+    }
+
+    /// Somebody whose locks on a file go when this handle does: it is the last one.
+    pub(crate) fn locker(&self, file: &FileId) -> Option<u64> {
+        let is_last = self.counts.get(file).is_some_and(|counts| counts.all == 1);
+        let of_file = (file.clone(), u64::MIN)..=(file.clone(), u64::MAX);
+        self.lockers.range(of_file).map(|(_, owner)| *owner).next().filter(|_| is_last)
     }
 
     /// Whether this file or one below it is open.
@@ -84,6 +103,7 @@ impl Handles {
     pub(crate) fn lose(&mut self) {
         self.open.clear();
         self.counts.clear();
+        self.lockers.clear();
         self.lost_below = self.next;
     }
 }

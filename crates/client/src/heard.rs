@@ -194,7 +194,7 @@ impl Client {
         let has = |lack: &Lack| match lack {
             Lack::Serials => provision.serials.is_some(),
             Lack::Files => provision.files > 0,
-            Lack::Bytes => provision.bytes > 0,
+            Lack::Bytes(_) => provision.bytes > 0,
             // If it was for another directory, it has yet to be asked for.
             Lack::Numbers(directory) => {
                 asked.as_ref() != Some(directory) || provision.numbers.is_some()

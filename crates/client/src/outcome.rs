@@ -92,7 +92,7 @@ impl Client {
             return;
         }
         self.push_all();
-        self.provide(now, directory.filter(|_| is_low_in));
+        self.provide(now, directory.filter(|_| is_low_in), 0);
     }
 
     /// Everything that was done is to be pushed at once; the place of the last.

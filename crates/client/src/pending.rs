@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Duration, FileId, Instant};
-use directory::{Act, Operation, message::Ask};
+use directory::{Act, Birth, Operation, message::Ask};
 use lease::Scope;
 
 /// The list, by place in the order. Bounded by the settings: whoever wants to change something waits
@@ -204,6 +204,16 @@ impl Pending {
         let flight = self.flight.as_ref()?;
         let operations = self.list.range(..=flight.last).map(|(_, done)| done.operation.clone());
         Some(Ask::Batch { number: flight.number, operations: operations.collect() })
+    }
+
+    /// The births that the group has not acknowledged.
+    pub(crate) fn births(&self) -> impl Iterator<Item = &Birth> {
+        self.list.values().filter_map(|done| match &done.operation.act {
+            Act::Create { birth, .. } | Act::Mkdir { birth, .. } | Act::Symlink { birth, .. } => {
+                Some(birth)
+            }
+            _ => None,
+        })
     }
 
     /// The last batch that we know to be applied.

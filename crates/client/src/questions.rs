@@ -32,7 +32,17 @@ struct Question {
 enum What {
     Fetch(BTreeSet<Key>),
     List(FileId, Option<Name>),
-    Provide(Option<FileId>, Vec<FileId>),
+    Provide(Provide),
+}
+
+/// What new files need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Provide {
+    pub(crate) directory: Option<FileId>,
+    /// The first number in it, and the first inode number, that nothing stands for.
+    pub(crate) unused: (u64, u64),
+    pub(crate) bytes: u64,
+    pub(crate) release: Vec<FileId>,
 }
 
 impl Questions {
@@ -94,17 +104,12 @@ impl Questions {
     }
 
     /// Asks for what new files need. One at a time.
-    pub(crate) fn provide(
-        &mut self,
-        now: Instant,
-        directory: Option<FileId>,
-        release: Vec<FileId>,
-    ) -> Option<Ask> {
+    pub(crate) fn provide(&mut self, now: Instant, what: Provide) -> Option<Ask> {
         if self.is_providing() {
             return None;
         }
         self.provide = Some(self.next);
-        Some(self.ask(now, What::Provide(directory, release)))
+        Some(self.ask(now, What::Provide(what)))
     }
 
     /// Closes a fetch that was answered: these keys still matter.
@@ -132,7 +137,7 @@ impl Questions {
     pub(crate) fn provided(&mut self, request: u64) -> Option<Option<FileId>> {
         self.provide.take_if(|open| *open == request)?;
         match self.open.remove(&request)?.ask {
-            What::Provide(directory, _) => Some(directory),
+            What::Provide(what) => Some(what.directory),
             What::Fetch(_) | What::List(..) => None,
         }
     }
@@ -175,7 +180,9 @@ impl What {
         match self.clone() {
             What::Fetch(keys) => Ask::Fetch { request, keys: keys.into_iter().collect() },
             What::List(directory, after) => Ask::List { request, directory, after },
-            What::Provide(directory, release) => Ask::Provide { request, directory, release },
+            What::Provide(Provide { directory, unused: (number, serial), bytes, release }) => {
+                Ask::Provide { request, directory, number, serial, bytes, release }
+            }
         }
     }
 }

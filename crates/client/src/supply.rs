@@ -31,8 +31,8 @@ pub(crate) enum Lack {
     Serials,
     /// Files.
     Files,
-    /// Bytes.
-    Bytes,
+    /// So many bytes.
+    Bytes(u64),
     /// Room for one more lease.
     Leases,
 }
@@ -41,6 +41,8 @@ pub(crate) enum Lack {
 #[derive(Debug, Default)]
 struct Ranges {
     ranges: VecDeque<(u64, u64)>,
+    /// The one after the last that was taken.
+    unused: u64,
     /// How many were given last.
     given: u64,
 }
@@ -66,6 +68,7 @@ impl Ranges {
     fn take(&mut self) {
         if let Some((first, behind)) = self.ranges.front_mut() {
             *first += 1;
+            self.unused = *first;
             if first >= behind {
                 self.ranges.pop_front();
             }
@@ -125,12 +128,23 @@ impl Supply {
         self.serials.next()
     }
 
+    /// The first number in a directory, of those that we were given, that we have not used.
+    pub(crate) fn unused_number(&self, directory: &FileId) -> Option<u64> {
+        self.ranges.get(directory).map(|ranges| ranges.unused).filter(|unused| *unused > 0)
+    }
+
+    /// The first inode number that we have not used.
+    pub(crate) fn unused_serial(&self) -> Option<u64> {
+        Some(self.serials.unused).filter(|unused| *unused > 0)
+    }
+
     /// Whether so many files and bytes can be taken.
     pub(crate) fn lack(&self, files: i64, bytes: i64) -> Option<Lack> {
         if files > 0 && self.files.left < files.unsigned_abs() {
             return Some(Lack::Files);
         }
-        (bytes > 0 && self.bytes.left < bytes.unsigned_abs()).then_some(Lack::Bytes)
+        (bytes > 0 && self.bytes.left < bytes.unsigned_abs())
+            .then_some(Lack::Bytes(bytes.unsigned_abs()))
     }
 
     /// Uses up what a new file in a directory takes.

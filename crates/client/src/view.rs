@@ -80,6 +80,10 @@ impl<'a> Sight<'a> {
             field if File::FIELDS.contains(field) => {
                 (!self.facts.has(file, field)).then(|| Key::file(file))
             }
+            Field::Whole | Field::Tree if !self.facts.is_gone(file) => {
+                let is_at_hand = File::FIELDS.iter().all(|field| self.facts.has(file, field));
+                (!is_at_hand).then(|| Key::file(file))
+            }
             _ => None,
         }
     }

@@ -63,6 +63,9 @@ impl World {
     fn provide(&mut self) {
         self.provisions += 1;
         let ask = Ask::Provide {
+            number: 0,
+            serial: 0,
+            bytes: 0,
             request: self.provisions,
             directory: Some(FileId::ROOT),
             release: Vec::new(),

@@ -49,7 +49,14 @@ fn a_million_files_in_a_thousand_directories(bencher: Bencher) {
         for number in 1..=1_000 {
             if number % 16 == 1 {
                 let (request, release) = (number, Vec::new());
-                let ask = Ask::Provide { request, directory: Some(FileId::ROOT), release };
+                let ask = Ask::Provide {
+                    number: 0,
+                    serial: 0,
+                    bytes: 0,
+                    request,
+                    directory: Some(FileId::ROOT),
+                    release,
+                };
                 say(&mut directory, Up::Renew, Some(ask));
             }
             let top = child(&FileId::ROOT, number);

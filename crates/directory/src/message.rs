@@ -57,6 +57,12 @@ pub enum Ask {
         request: u64,
         /// The directory for which it needs numbers.
         directory: Option<FileId>,
+        /// The first number in that directory that it has not used, if it was given any; else 0.
+        number: u64,
+        /// The first inode number that it has not used, if it was given any; else 0.
+        serial: u64,
+        /// So many bytes it needs at once.
+        bytes: u64,
         /// Directories for which it needs no numbers any more.
         release: Vec<FileId>,
     },

@@ -175,10 +175,13 @@ impl Quota {
 
     /// Takes out a fair part for one of so many clients, which has some already: each of them could have
     /// as much.
-    pub(crate) fn share(&mut self, own: &Quota, clients: u64) -> Quota {
+    /// It gets what it needs in any case, if there is so much.
+    pub(crate) fn share(&mut self, own: &Quota, clients: u64, bytes: u64) -> Quota {
         let share = Quota {
             files: fair(self.files, own.files, clients, FILES_MAX),
-            bytes: fair(self.bytes, own.bytes, clients, BYTES_MAX),
+            bytes: fair(self.bytes, own.bytes, clients, BYTES_MAX)
+                .max(bytes.saturating_sub(own.bytes))
+                .min(self.bytes),
         };
         self.files -= share.files;
         self.bytes -= share.bytes;
@@ -236,18 +239,27 @@ mod tests {
         let mut pool = Quota { files: 100, bytes: 100 };
         let mut own = Quota::default();
         for _ in 0..10 {
-            let share = pool.share(&own, 4);
+            let share = pool.share(&own, 4, 0);
             own.add(share);
         }
         assert_eq!((own.files, pool.files), (25, 75));
-        assert_eq!(pool.share(&own, 1), Quota { files: 75, bytes: 75 });
+        assert_eq!(pool.share(&own, 1, 0), Quota { files: 75, bytes: 75 });
+    }
+
+    #[test]
+    fn who_needs_more_than_is_given_at_a_time_gets_it_if_there_is_so_much() {
+        let mut pool = Quota { files: 0, bytes: 8 * BYTES_MAX };
+        let own = Quota { files: 0, bytes: BYTES_MAX };
+        assert_eq!(pool.share(&own, 3, 5 * BYTES_MAX).bytes, 4 * BYTES_MAX);
+        assert_eq!(pool.share(&own, 3, 9 * BYTES_MAX).bytes, 4 * BYTES_MAX);
+        assert_eq!(pool.share(&own, 3, 9 * BYTES_MAX).bytes, 0);
     }
 
     #[test]
     fn the_last_file_can_be_had() {
         let mut pool = Quota { files: 1, bytes: 1 };
-        assert_eq!(pool.share(&Quota::default(), 2), Quota { files: 1, bytes: 1 });
-        assert_eq!(pool.share(&Quota::default(), 2), Quota::default());
+        assert_eq!(pool.share(&Quota::default(), 2, 0), Quota { files: 1, bytes: 1 });
+        assert_eq!(pool.share(&Quota::default(), 2, 0), Quota::default());
     }
 
     #[test]

@@ -91,7 +91,14 @@ fn a_node_that_starts_again_is_where_its_log_ends() {
     let mut scene = Scene::new();
     scene.hear(wants_root(), None);
     scene.persist();
-    let provide = Ask::Provide { request: 1, directory: Some(FileId::ROOT), release: vec![] };
+    let provide = Ask::Provide {
+        number: 0,
+        serial: 0,
+        bytes: 0,
+        request: 1,
+        directory: Some(FileId::ROOT),
+        release: vec![],
+    };
     scene.hear(Up::Renew, Some(provide.clone()));
     let first = scene.persist();
     let again = scene.recovered(Instant::from_secs(2));

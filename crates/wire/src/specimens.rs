@@ -156,6 +156,9 @@ fn requests() -> Vec<(&'static str, Request)> {
         (
             "provide",
             renew(Ask::Provide {
+                number: 4_100,
+                serial: 99,
+                bytes: 1 << 33,
                 request: 9,
                 directory: Some(id("1.2")),
                 release: vec![id("root")],

@@ -155,6 +155,22 @@ fn locks_are_had_through_open_files_hold_between_clients_and_go_with_a_lost_sess
 }
 
 #[test]
+fn locks_go_with_the_last_handle() {
+    check(
+        "0 A creates f
+         0 A opens f as one
+         0 A opens f as two
+         0 A locks f x0-9
+         1 A closes one
+         1 B opens f as three
+         1 B locks f x5-6
+         2 A closes two
+         3 B locks f x5-6",
+        "1 B locks f x5-6: EAGAIN",
+    );
+}
+
+#[test]
 fn a_removed_directory_is_gone_for_whoever_knew_it() {
     check(
         "0 A makes d

@@ -39,8 +39,10 @@ impl Directory {
                 self.answer(progress, client, Answer::Listed { request: *request, value });
                 Ok(())
             }
-            Some(Ask::Provide { request, directory, release }) => {
-                self.on_provide(client, *request, directory.as_ref(), release, progress)
+            Some(Ask::Provide { request, directory, number, serial, bytes, release }) => {
+                let unused = (*number, *serial);
+                let directory = directory.as_ref();
+                self.on_provide(client, *request, directory, unused, *bytes, release, progress)
             }
         }
     }
@@ -134,11 +136,14 @@ impl Directory {
         self.say(progress, said);
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of one question")]
     fn on_provide(
         &mut self,
         client: Client,
         request: u64,
         directory: Option<&base::FileId>,
+        (number, serial): (u64, u64),
+        bytes: u64,
         release: &[base::FileId],
         progress: &mut Progress,
     ) -> Result<(), Absent> {
@@ -162,6 +167,13 @@ impl Directory {
         for directory in release.iter().take(RANGES_MAX) {
             session.ranges.remove(directory);
         }
+        // Numbers of files that came and went unseen are used up too.
+        if let (Some(directory), Some(last)) = (directory, number.checked_sub(1)) {
+            session.use_number(directory, last);
+        }
+        if let Some(last) = serial.checked_sub(1) {
+            session.serials.use_up(last);
+        }
         let mut provision = Provision::default();
         if let (Some(directory), Some(record)) = (directory, record)
             && record.sort == Sort::Directory
@@ -184,7 +196,7 @@ impl Directory {
             session.serials.give(next, self.serial_next);
             provision.serials = (next < self.serial_next).then_some((next, self.serial_next));
         }
-        let share = self.pool.share(&session.escrow, clients);
+        let share = self.pool.share(&session.escrow, clients, bytes);
         session.escrow.add(share);
         (provision.files, provision.bytes) = (share.files, share.bytes);
         let answer = Answer::Provided { request, provision };

@@ -66,7 +66,7 @@ impl Grantor {
         let truths: Vec<_> =
             self.truths.meeting(scope).map(|(at, of, ())| (at.scope(), of)).collect();
         for (truth, of) in truths {
-            self.truths.remove(&truth, of);
+            self.drop_truth(&truth, of);
         }
     }
 
@@ -76,7 +76,10 @@ impl Grantor {
         let mut answers = Answers::default();
         let mut tickets = BTreeSet::new();
         for (lease, (holder, side)) in self.conflicts(client, &want) {
-            if !self.clear(now, &lease, (holder, side), &mut tickets, out) {
+            // Nobody honest has asked for what was not there.
+            if want.scope.contains(&lease) {
+                self.drop_lease(&lease, holder, side, &mut tickets);
+            } else if !self.clear(now, &lease, (holder, side), &mut tickets, out) {
                 self.recall(now, lease.clone(), (holder, side), &want, &mut answers);
                 self.recalls.estrange(&(holder, lease, side));
             }

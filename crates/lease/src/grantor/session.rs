@@ -86,6 +86,11 @@ impl Grantor {
         let session = self.sessions.get_mut(&client).expect("it is open");
         session.stamp = session.stamp.max(message.stamp);
         session.until = session.until.max(until);
+        // What is overdue ends here, not in the midst of what the client says.
+        if session.until <= now {
+            self.lose(now, client, out);
+            return false;
+        }
         true
     }
 

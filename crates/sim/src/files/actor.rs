@@ -55,7 +55,7 @@ impl fmt::Debug for Letter {
 #[derive(Clone, Debug)]
 pub(crate) enum Note {
     /// A program did something.
-    Did { life: u32, tag: i64, actor: User, step: Step, outcome: Outcome },
+    Did { life: u32, program: usize, tag: i64, actor: User, step: Step, outcome: Outcome },
     /// A client's session has this number in this life.
     Lives { life: u32, session: u64 },
     /// The group has applied a batch.

@@ -113,7 +113,8 @@ impl<T: Tamper> Desk<T> {
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         let seats = self.programs.iter().filter_map(|seat| seat.act_at);
-        seats.chain(self.client.wake_at()).min()
+        let at = seats.chain(self.client.wake_at()).min();
+        at.map(|at| self.tamper.clock_back(at))
     }
 
     /// The machine was off: everything that was not pushed is gone.
@@ -124,7 +125,7 @@ impl<T: Tamper> Desk<T> {
         self.begin_life(out);
         let calls = std::mem::take(&mut self.calls);
         for (index, tag, step) in calls.into_values() {
-            self.told(now, index, tag, step, Outcome::Failed, out);
+            self.told(index, tag, step, Outcome::Failed, out);
         }
         for index in 0..self.programs.len() {
             self.programs[index].program.see(&Step::Sync, &Outcome::Failed);
@@ -177,7 +178,7 @@ impl<T: Tamper> Desk<T> {
                 }
                 Output::Return { call, result } => {
                     let Some((index, tag, step)) = self.calls.remove(&call) else { continue };
-                    self.told(now, index, tag, step, outcome(result), out);
+                    self.told(index, tag, step, outcome(result), out);
                     self.think(now, index);
                 }
                 Output::Lost { operations, .. } => {
@@ -191,19 +192,11 @@ impl<T: Tamper> Desk<T> {
         }
     }
 
-    fn told(
-        &mut self,
-        _now: Instant,
-        index: usize,
-        tag: i64,
-        step: Step,
-        outcome: Outcome,
-        out: &mut Out<T>,
-    ) {
+    fn told(&mut self, index: usize, tag: i64, step: Step, outcome: Outcome, out: &mut Out<T>) {
         let program = &mut self.programs[index].program;
         program.see(&step, &outcome);
         let (life, actor) = (self.life, program.actor.clone());
-        out.note(Note::Did { life, tag, actor, step, outcome });
+        out.note(Note::Did { life, program: index, tag, actor, step, outcome });
     }
 }
 

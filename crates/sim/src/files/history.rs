@@ -18,6 +18,8 @@ pub(crate) struct Deed {
     pub(crate) client: Client,
     /// Which of the client's lives between losses and restarts.
     pub(crate) life: u32,
+    /// Which program on the client.
+    pub(crate) program: usize,
     /// Unique; the time that the operation carries.
     pub(crate) tag: i64,
     pub(crate) actor: Actor,
@@ -90,9 +92,9 @@ impl History {
             let later = || deeds[index + 1..].iter().copied().filter(|deed| changes(deed));
             // A later change of the same field took its place before it was pushed.
             let is_merged = || {
-                let file = deed.merges_into();
-                file.is_some()
-                    && later().any(|other| other.merges_into() == file && is_applied(other))
+                let place = deed.merges_into();
+                place.is_some()
+                    && later().any(|other| other.merges_into() == place && is_applied(other))
             };
             // Came and went between two pushes.
             if let (Some(file), Some(place)) = (deed.born(), deed.place())
@@ -103,12 +105,20 @@ impl History {
                 && !is_applied(end)
             {
                 passing.extend([deed.tag, end.tag]);
-                let about = later().filter(|other| other.merges_into() == Some(file));
+                let is_about =
+                    |other: &&Deed| other.merges_into().is_some_and(|(at, ..)| at == file);
+                let about = later().filter(is_about);
                 passing.extend(about.map(|other| other.tag));
             }
             if !is_applied(deed) && !is_merged() && !passing.contains(&deed.tag) {
                 undone.void.insert(deed.tag);
                 is_doubtful = true;
+                let mut rest = deeds[index + 1..].iter();
+                // A rename of one name of a file over another changes nothing.
+                let is_sure = !matches!(deed.step, Step::Rename { .. });
+                if is_sure && rest.any(|other| other.program == deed.program && other.is_synced()) {
+                    undone.forgotten.get_or_insert_with(|| format!("{:?}", deed.step));
+                }
             }
         }
     }
@@ -121,6 +131,8 @@ pub(crate) struct Undone {
     pub(crate) void: BTreeSet<i64>,
     /// What a client saw after the first of those.
     pub(crate) doubtful: BTreeSet<i64>,
+    /// One of those that its program had been told was safe.
+    pub(crate) forgotten: Option<String>,
 }
 
 impl Deed {
@@ -128,12 +140,16 @@ impl Deed {
         matches!(self.outcome, Outcome::Seen(_))
     }
 
-    /// The file, if a later change of it may take this one's place.
-    fn merges_into(&self) -> Option<&FileId> {
+    fn is_synced(&self) -> bool {
+        self.step == Step::Sync && self.is_done()
+    }
+
+    /// The file, and what of it, if a later change of the same may take this one's place.
+    fn merges_into(&self) -> Option<(&FileId, &str, &[u8])> {
         match &self.step {
-            Step::SetAttr { file, .. } | Step::SetXattr { file, .. } | Step::Write { file, .. } => {
-                Some(file)
-            }
+            Step::SetAttr { file, .. } => Some((file, "attributes", &[])),
+            Step::SetXattr { file, name, .. } => Some((file, "extended", name)),
+            Step::Write { file, .. } => Some((file, "content", &[])),
             _ => None,
         }
     }

@@ -26,9 +26,9 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
     fn check(&mut self, world: &World<Party<T>>, node: Node) -> Result<(), Broken> {
         for note in world.notes() {
             match note.clone() {
-                Note::Did { life, tag, actor, step, outcome } => {
+                Note::Did { life, program, tag, actor, step, outcome } => {
                     let client = client_of(node);
-                    self.history.did(Deed { client, life, tag, actor, step, outcome });
+                    self.history.did(Deed { client, life, program, tag, actor, step, outcome });
                 }
                 Note::Lives { life, session } => {
                     self.lives.insert((client_of(node), session), life);

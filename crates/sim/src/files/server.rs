@@ -125,13 +125,14 @@ impl<T: Tamper> Server<T> {
                     self.file(&record);
                     self.disk.records.push(record);
                     let count = self.disk.records.len();
+                    if !self.tamper.waits_for_disk() {
+                        height_safe = Some(height);
+                        continue;
+                    }
                     // Syncs end in the order in which they began.
                     let last = self.disk.syncs.back().map_or(now, |(at, _)| *at);
                     let at = last.max(now + self.sync_max.mul_f64(self.rng.unit()));
                     self.disk.syncs.push_back((at, count));
-                    if !self.tamper.waits_for_disk() {
-                        height_safe = Some(height);
-                    }
                 }
             }
         }

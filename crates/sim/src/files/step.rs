@@ -100,6 +100,9 @@ impl Step {
 
     /// Whether it would change something that others can see.
     pub(crate) fn is_change(&self) -> bool {
+        if let Step::Rename { from, from_name, to, to_name, .. } = self {
+            return (from, from_name) != (to, to_name);
+        }
         !matches!(
             self,
             Step::Lookup { .. }

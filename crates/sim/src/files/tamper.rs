@@ -21,7 +21,7 @@ pub(crate) trait Tamper: Clone {
         records
     }
 
-    /// Whether a decision waits until it is safe on disk.
+    /// Whether the log is synced, and a decision waits for that.
     fn waits_for_disk(&self) -> bool {
         true
     }
@@ -39,6 +39,11 @@ pub(crate) trait Tamper: Clone {
     /// What a client's clock shows.
     fn clock(&mut self, now: Instant) -> Instant {
         now
+    }
+
+    /// What its clock should show by then.
+    fn clock_back(&self, at: Instant) -> Instant {
+        at
     }
 
     /// On whose behalf a client acts.

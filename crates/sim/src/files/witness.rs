@@ -31,6 +31,8 @@ pub(crate) struct Witness {
     handles: BTreeMap<(Client, u32, u64), Handle>,
     /// Who may have locks through a handle.
     lockers: BTreeSet<(Handle, Owner)>,
+    /// A file that was born twice.
+    reborn: Option<FileId>,
     /// How many outcomes were compared.
     pub(crate) compared: u64,
 }
@@ -45,6 +47,7 @@ impl Witness {
             names: BTreeMap::from([(Ino::ROOT, FileId::ROOT)]),
             handles: BTreeMap::new(),
             lockers: BTreeSet::new(),
+            reborn: None,
             compared: 0,
         }
     }
@@ -53,6 +56,9 @@ impl Witness {
     pub(crate) fn replay(history: &History) -> Result<Witness, Broken> {
         let mut witness = Witness::new();
         let undone = history.undone();
+        if let Some(forgotten) = &undone.forgotten {
+            return Err(Broken::new("durable", format!("{forgotten} was safe, and is lost")));
+        }
         for event in &history.events {
             match event {
                 Event::Did(deed) if undone.void.contains(&deed.tag) => {}
@@ -78,6 +84,10 @@ impl Witness {
         }
         if self.is_about_nothing(deed) {
             if deed.is_done() {
+                if matches!(deed.step, Step::Open { .. } | Step::Link { .. }) {
+                    let what = format!("{:?} of what has no name went well", deed.step);
+                    return Err(Broken::new("inv-N5", what));
+                }
                 let _ = self.perform(deed);
             }
             return Ok(());
@@ -86,6 +96,9 @@ impl Witness {
             Ok(seen) => Outcome::Seen(seen),
             Err(errno) => Outcome::Refused(errno.name()),
         };
+        if let Some(reborn) = &self.reborn {
+            return Err(Broken::new("inv-N4", format!("{reborn} was born twice")));
+        }
         self.compared += 1;
         match agrees(&expected, &deed.outcome) || self.is_pedantic(deed, &expected) {
             true => Ok(()),
@@ -266,7 +279,9 @@ impl Witness {
 
     fn be_born(&mut self, born: Option<&FileId>, ino: Ino) -> Result<Seen, Errno> {
         let file = born.cloned().unwrap_or(FileId::ROOT);
-        self.inos.insert(file.clone(), ino);
+        if self.inos.insert(file.clone(), ino).is_some() {
+            self.reborn = Some(file.clone());
+        }
         self.names.insert(ino, file.clone());
         Ok(Seen::File(file))
     }

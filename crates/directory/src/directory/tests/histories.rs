@@ -223,7 +223,14 @@ fn random_request(world: &World, client: u32, rng: &mut Rng) -> Request {
         1 => Some(Ask::List { request: number, directory: file.clone(), after: Some(name) }),
         2 => {
             let release = vec![rng.pick(&files).clone()];
-            Some(Ask::Provide { request: number, directory: Some(file.clone()), release })
+            Some(Ask::Provide {
+                number: 0,
+                serial: 0,
+                bytes: 0,
+                request: number,
+                directory: Some(file.clone()),
+                release,
+            })
         }
         _ => {
             let operations = (0..1 + rng.below(3)).map(|_| {

@@ -362,12 +362,26 @@ fn endless_requests_for_provisions_take_no_more_than_is_left_to_others() {
 #[test]
 fn a_request_for_provisions_that_comes_again_is_met_once() {
     let mut world = world();
-    let ask = Ask::Provide { request: 77, directory: None, release: Vec::new() };
+    let ask = Ask::Provide {
+        number: 0,
+        serial: 0,
+        bytes: 0,
+        request: 77,
+        directory: None,
+        release: Vec::new(),
+    };
     let answer = world.ask(LIAR, ask.clone());
     let before = (rest(&world.directory), world.directory.pool);
     assert!(matches!(answer, Some(Answer::Provided { request: 77, .. })));
     assert_eq!(world.ask(LIAR, ask), answer);
-    let old = Ask::Provide { request: 76, directory: None, release: Vec::new() };
+    let old = Ask::Provide {
+        number: 0,
+        serial: 0,
+        bytes: 0,
+        request: 76,
+        directory: None,
+        release: Vec::new(),
+    };
     assert_eq!(world.ask(LIAR, old), None);
     assert_eq!((rest(&world.directory), world.directory.pool), before);
 }

@@ -115,6 +115,9 @@ fn numbers_are_for_so_many_directories_and_can_be_given_back() {
     puppet.request += 1;
     let request = puppet.request;
     let ask = crate::message::Ask::Provide {
+        number: 0,
+        serial: 0,
+        bytes: 0,
         request,
         directory: Some(last.clone()),
         release: vec![first],

@@ -167,7 +167,10 @@ impl World {
         let puppet = self.puppets.get_mut(&client).unwrap();
         puppet.request += 1;
         let (request, release) = (puppet.request, Vec::new());
-        let answer = self.ask(client, Ask::Provide { request, directory, release });
+        let answer = self.ask(
+            client,
+            Ask::Provide { number: 0, serial: 0, bytes: 0, request, directory, release },
+        );
         let Some(Answer::Provided { provision, .. }) = answer else {
             panic!("{client} is given nothing")
         };

@@ -1,6 +1,6 @@
 //! Systems that are built wrong in one place: each is caught.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::Instant;
 use directory::{
@@ -21,16 +21,20 @@ use crate::files::{
 /// As many seeds are tried to find a mutant out.
 const SEEDS: u64 = 120;
 
-/// Runs seeds until one is broken; it must be by one of these checks.
+/// Runs seeds until one is broken by one of these checks: those that the mutant is about. That it comes
+/// to a standstill as well shows nothing.
 #[track_caller]
 fn catch(tamper: &impl Tamper, by: &[&str]) {
+    let mut others = BTreeSet::new();
     for seed in 1..=SEEDS {
         if let Some(violation) = run_tampered(seed, tamper, 0).violation {
-            assert!(by.contains(&violation.broken.invariant), "seed {seed}: {violation}");
-            return;
+            if by.contains(&violation.broken.invariant) {
+                return;
+            }
+            others.insert(violation.broken.invariant);
         }
     }
-    panic!("{SEEDS} seeds did not find it out");
+    panic!("{SEEDS} seeds did not find it out, but {others:?}");
 }
 
 fn with_request(bytes: Vec<u8>, change: impl FnOnce(&mut Request)) -> Vec<u8> {
@@ -69,7 +73,7 @@ fn a_group_that_answers_before_its_log_is_safe_is_caught() {
             false
         }
     }
-    catch(&Hasty, &["witness", "inv-N1", "inv-N", "never refused", "progress"]);
+    catch(&Hasty, &["durable", "witness", "inv-N1", "never refused"]);
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn a_group_that_forgets_the_end_of_its_log_is_caught() {
             records.saturating_sub(3)
         }
     }
-    catch(&Forgetful, &["witness", "inv-N1", "inv-N", "never refused", "progress"]);
+    catch(&Forgetful, &["durable", "witness", "inv-N1", "never refused"]);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn a_client_that_gives_back_before_it_has_pushed_is_caught() {
             (sent, vec![wire::seal(&forged)])
         }
     }
-    catch(&Early { late: vec![] }, &["witness", "inv-N1", "never refused", "progress"]);
+    catch(&Early { late: vec![] }, &["durable", "witness", "inv-N1", "never refused"]);
 }
 
 #[test]
@@ -158,8 +162,12 @@ fn a_client_that_acts_after_its_session_has_lapsed_is_caught() {
         fn clock(&mut self, now: Instant) -> Instant {
             Instant::from_nanos(now.as_nanos() / 2)
         }
+
+        fn clock_back(&self, at: Instant) -> Instant {
+            Instant::from_nanos(at.as_nanos().saturating_mul(2))
+        }
     }
-    catch(&Slow, &["witness", "inv-N1", "never refused", "progress", "wake"]);
+    catch(&Slow, &["witness", "inv-N1", "never refused"]);
 }
 
 #[test]
@@ -196,7 +204,7 @@ fn a_group_that_grants_before_it_has_a_lease_back_is_caught() {
         }
     }
     let impatient = Impatient { owed: BTreeMap::new(), number: 0 };
-    catch(&impatient, &["witness", "inv-N1", "never refused", "progress"]);
+    catch(&impatient, &["witness", "inv-N1", "never refused"]);
 }
 
 #[test]
