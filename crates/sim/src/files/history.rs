@@ -112,13 +112,14 @@ impl History {
             }
             if !is_applied(deed) && !is_merged() && !passing.contains(&deed.tag) {
                 undone.void.insert(deed.tag);
-                is_doubtful = true;
                 let mut rest = deeds[index + 1..].iter();
-                // A rename of one name of a file over another changes nothing.
-                let is_sure = !matches!(deed.step, Step::Rename { .. });
+                // A rename of one name of a file over another changes nothing, and after a doubt nothing is
+                // sure.
+                let is_sure = !is_doubtful && !matches!(deed.step, Step::Rename { .. });
                 if is_sure && rest.any(|other| other.program == deed.program && other.is_synced()) {
                     undone.forgotten.get_or_insert_with(|| format!("{:?}", deed.step));
                 }
+                is_doubtful = true;
             }
         }
     }

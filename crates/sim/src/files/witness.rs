@@ -124,8 +124,8 @@ impl Witness {
         if !deed.is_done() && deed.step.directories().iter().any(is_removed) {
             return true;
         }
-        // What was locked through a handle went with it.
-        if let Step::Lock { handle, hold: None, .. } = &deed.step {
+        // What was locked through a handle went with it; one that was opened after a doubt is not known.
+        if let Step::Lock { handle, .. } = &deed.step {
             return !self.handles.contains_key(&(deed.client, deed.life, *handle));
         }
         let Some(file) = deed.step.file() else { return false };
