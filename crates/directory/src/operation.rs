@@ -184,10 +184,12 @@ impl Operation {
         let (actor, time) = (&*actor, *time);
         match act {
             Act::Create { directory, name, mode, birth } => {
-                create::perform_file(view, actor, time, directory, name, *mode, birth)
+                let sort = Sort::Regular;
+                create::perform(view, actor, time, directory, name, sort, *mode, &[], birth)
             }
             Act::Mkdir { directory, name, mode, birth } => {
-                create::perform_directory(view, actor, time, directory, name, *mode, birth)
+                let sort = Sort::Directory;
+                create::perform(view, actor, time, directory, name, sort, *mode, &[], birth)
             }
             Act::Symlink { directory, name, target, birth } => {
                 create::perform_symlink(view, actor, time, directory, name, target, birth)
@@ -239,6 +241,23 @@ fn enter(view: &mut impl View, actor: &Actor, directory: &FileId) -> Result<Acce
     }
     actor.must(&record.access, Use::Search)?;
     Ok(record.access)
+}
+
+/// Goes on only if the actor may take a file out of a directory.
+fn may_take(
+    view: &mut impl View,
+    actor: &Actor,
+    directory: &Access,
+    entry: &Entry,
+) -> Result<(), Stop> {
+    actor.must(directory, Use::Write)?;
+    if directory.is_sticky() {
+        view.know(&[read(Field::Access.of(&entry.file))])?;
+        if actor.is_stuck(directory, &view.file(&entry.file)?.access) {
+            return Err(Refusal::NotOwner.into());
+        }
+    }
+    Ok(())
 }
 
 /// What a name stands for, to be changed: knowing that it stands for nothing is as good as any.

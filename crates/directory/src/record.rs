@@ -98,7 +98,8 @@ pub struct File {
     pub times: Times,
     /// [`Field::Content`].
     pub content: Content,
-    /// How many names it has. A directory has one. [`Field::Parent`].
+    /// How many names it has. A directory has one, whatever is in it: the subdirectories that others
+    /// create would otherwise change it. [`Field::Parent`].
     pub links: u32,
     /// The directory that it lies in; of a file with several names, where it last got one.
     /// [`Field::Parent`].
@@ -272,12 +273,6 @@ impl File {
     /// One form for each state: nothing rare is no box at all.
     fn tidy(&mut self) {
         self.rare = self.rare.take().filter(|rare| **rare != Rare::default());
-    }
-
-    /// How many names a program is told of. A directory's is always 1, as the subdirectories that
-    /// others create would otherwise change it.
-    pub fn link_count(&self) -> u32 {
-        self.links
     }
 
     /// The fields that [`File::adopt`] knows.

@@ -15,30 +15,6 @@ use super::{enter, name_not_in_use, names_changed};
 /// The longest path that a symbolic link can hold, in bytes.
 pub const SYMLINK_BYTES_MAX: usize = 4_095;
 
-pub(super) fn perform_file(
-    view: &mut impl View,
-    actor: &Actor,
-    time: i64,
-    directory: &FileId,
-    name: &Name,
-    mode: u16,
-    birth: &mut Birth,
-) -> Result<(), Stop> {
-    perform(view, actor, time, directory, name, Sort::Regular, mode, &[], birth)
-}
-
-pub(super) fn perform_directory(
-    view: &mut impl View,
-    actor: &Actor,
-    time: i64,
-    directory: &FileId,
-    name: &Name,
-    mode: u16,
-    birth: &mut Birth,
-) -> Result<(), Stop> {
-    perform(view, actor, time, directory, name, Sort::Directory, mode, &[], birth)
-}
-
 pub(super) fn perform_symlink(
     view: &mut impl View,
     actor: &Actor,
@@ -58,7 +34,7 @@ pub(super) fn perform_symlink(
 }
 
 #[expect(clippy::too_many_arguments, reason = "three operations are one, less these")]
-fn perform(
+pub(super) fn perform(
     view: &mut impl View,
     actor: &Actor,
     time: i64,

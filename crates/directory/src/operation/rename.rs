@@ -5,12 +5,14 @@ use lease::{Field, Name};
 
 use crate::{
     actor::{Actor, Use},
-    record::{Access, Entry, Sort},
+    record::{Entry, Sort},
     refusal::Refusal,
     view::{Stop, View},
 };
 
-use super::{Over, all, enter, lose_name, name_in_use, name_to_change, names_changed, read, write};
+use super::{
+    Over, all, enter, lose_name, may_take, name_in_use, name_to_change, names_changed, read, write,
+};
 
 pub(super) struct Rename<'a> {
     pub(super) from: &'a FileId,
@@ -135,23 +137,6 @@ impl Rename<'_> {
         view.set_file(file, record);
         Ok(())
     }
-}
-
-/// Goes on only if the actor may take a file out of a directory.
-fn may_take(
-    view: &mut impl View,
-    actor: &Actor,
-    directory: &Access,
-    entry: &Entry,
-) -> Result<(), Stop> {
-    actor.must(directory, Use::Write)?;
-    if directory.is_sticky() {
-        view.know(&[read(Field::Access.of(&entry.file))])?;
-        if actor.is_stuck(directory, &view.file(&entry.file)?.access) {
-            return Err(Refusal::NotOwner.into());
-        }
-    }
-    Ok(())
 }
 
 /// Whether a directory is another, or above it. Every step up is known, and so can't change.

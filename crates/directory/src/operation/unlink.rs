@@ -1,16 +1,16 @@
 //! Unlink: one name less for a file that is no directory.
 
 use base::FileId;
-use lease::{Field, Name};
+use lease::Name;
 
 use crate::{
-    actor::{Actor, Use},
+    actor::Actor,
     record::Sort,
     refusal::Refusal,
     view::{Stop, View},
 };
 
-use super::{all, enter, lose_name, name_in_use, names_changed, read};
+use super::{all, enter, lose_name, may_take, name_in_use, names_changed};
 
 pub(super) fn perform(
     view: &mut impl View,
@@ -22,13 +22,7 @@ pub(super) fn perform(
 ) -> Result<(), Stop> {
     let parent = enter(view, actor, directory)?;
     let entry = name_in_use(view, directory, name)?;
-    actor.must(&parent, Use::Write)?;
-    if parent.is_sticky() {
-        view.know(&[read(Field::Access.of(&entry.file))])?;
-        if actor.is_stuck(&parent, &view.file(&entry.file)?.access) {
-            return Err(Refusal::NotOwner.into());
-        }
-    }
+    may_take(view, actor, &parent, &entry)?;
     if entry.sort == Sort::Directory {
         return Err(Refusal::IsDirectory.into());
     }

@@ -795,7 +795,6 @@ fn a_clone_goes_its_own_way() {
 
 #[test]
 fn errors_have_the_kernels_names_and_numbers() {
-    assert_eq!(Errno::ENOTEMPTY.name(), "ENOTEMPTY");
-    assert_eq!(Errno::ENOTEMPTY.number(), 39);
+    assert_eq!((Errno::ENOTEMPTY.name(), Errno::ENOTEMPTY.number()), ("ENOTEMPTY", 39));
     assert_eq!(Errno::ALL.len(), 18);
 }
