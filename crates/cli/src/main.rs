@@ -3,10 +3,18 @@
 //! Data goes to stdout, talk to stderr. Exit codes: 0 all is well, 1 it is not, 2 the command line
 //! cannot be understood.
 
-#![expect(clippy::disallowed_methods, reason = "a shell: it talks to its surroundings")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a shell: it talks to its surroundings"
+)]
 
+mod bench;
+mod daemon;
 mod experiments;
 mod graph;
+mod machine;
+mod quickstart;
 mod simulate;
 
 use std::{
@@ -26,6 +34,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start a whole cell on this computer and mount it
+    Quickstart(quickstart::Args),
+    /// Make a directory the home of a machine, a cell of its own
+    Init(machine::InitArgs),
+    /// Run a machine until it is told to stop
+    Run(machine::RunArgs),
+    /// Mount the tree of a machine that runs
+    Mount(machine::MountArgs),
+    /// Unmount it
+    Umount(machine::UmountArgs),
+    /// Show what a machine is doing
+    Status(machine::StatusArgs),
+    /// Measure against a baseline in the same run
+    #[command(subcommand)]
+    Bench(bench::Command),
     /// Show the workflow graphs and whether they are immune to overload
     Graph(graph::Args),
     /// Reproduce the published tables: paper, ours, verdict
@@ -37,6 +60,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Quickstart(args) => quickstart::run(&args),
+        Command::Init(args) => machine::init(&args),
+        Command::Run(args) => machine::run(&args),
+        Command::Mount(args) => machine::mount(&args),
+        Command::Umount(args) => machine::umount(&args),
+        Command::Status(args) => machine::status(&args),
+        Command::Bench(command) => bench::run(&command),
         Command::Graph(args) => graph::run(&args),
         Command::Papers(command) => experiments::run(&command),
         Command::Simulate(args) => simulate::run(&args),

@@ -111,19 +111,37 @@ impl Client {
                 let waits = Waits::Later(now + self.settings.terms.repeat);
                 self.queue.put(Some(order), Waiting { waits, ..waiting });
             }
+            (_, Job::Reap(..)) => {}
             (LeaseRefusal::Misfit | LeaseRefusal::TooMany, Job::Call(call, _)) => {
                 let result = Err(Refusal::TooMuch.into());
                 out.push(Output::Return { call: *call, result });
             }
-            (LeaseRefusal::Misfit | LeaseRefusal::TooMany, Job::Reap(..)) => {}
+            (LeaseRefusal::Denied, Job::Call(..)) if !waiting.is_denied => {
+                self.ask_who_may(now, order, waiting, out);
+            }
+            (LeaseRefusal::Denied, Job::Call(call, _)) => {
+                out.push(Output::Return { call: *call, result: Err(Refusal::Access.into()) });
+            }
         }
+    }
+
+    /// Before a call is over because the group keeps something from us: whoever has changed who may know
+    /// it, and not pushed that, has to do so.
+    fn ask_who_may(&mut self, now: Instant, order: u64, waiting: Waiting, out: &mut Vec<Output>) {
+        let mut files: Vec<&FileId> = waiting.wants.iter().map(|want| &want.scope.file).collect();
+        files.dedup();
+        let access = |file: &&FileId| Want { scope: Field::Access.of(file), kind: Kind::Read };
+        let wants: Vec<Want> = files.iter().map(access).collect();
+        let waits = Waits::Leases(self.holder.request_next());
+        self.queue.put(Some(order), Waiting { waits, is_denied: true, ..waiting });
+        self.tell(now, Lease::Need { wants, together: true }, out);
     }
 
     fn run(&mut self, now: Instant, job: &Job) -> Result<Reply, Halt> {
         match job {
             Job::Reap(file, time) => self.reap(now, file, *time),
             Job::Call(_, Asked { actor, time, what }) => match what {
-                Call::Sync => self.sync(),
+                Call::Sync { handle } => self.sync(*handle),
                 Call::Open { file, modes } => self.open(now, actor, file, *modes),
                 Call::Close { handle } => self.close(now, actor, *time, *handle),
                 // Only whoever closes a file may let it go.
@@ -180,8 +198,15 @@ impl Client {
         }
     }
 
-    fn sync(&mut self) -> Result<Reply, Halt> {
-        if std::mem::take(&mut self.owes_loss) {
+    fn sync(&mut self, handle: Option<u64>) -> Result<Reply, Halt> {
+        let is_loss = match handle {
+            None => std::mem::take(&mut self.owes_loss),
+            Some(handle) if self.handles.get(handle).is_some() => self.handles.take_loss(handle),
+            Some(handle) if self.handles.is_lost(handle) => true,
+            Some(_) => return Err(Refusal::Senseless.into()),
+        };
+        if is_loss {
+            self.handles.loss_told();
             return Err(Halt::Failed(Failure::Lost));
         }
         let Some(last) = self.pending.last() else { return Ok(Reply::Done) };
@@ -359,7 +384,8 @@ impl Client {
         waiting.is_pushed = false;
         let (directory, bytes) = match lack {
             Some(Lack::Numbers(directory)) => (Some(directory), 0),
-            Some(Lack::Bytes(bytes)) => (None, bytes),
+            // The group may think that we still have what was taken since the last push.
+            Some(Lack::Bytes(bytes)) => (None, bytes.saturating_add(self.pending.bytes_taken())),
             _ => (None, 0),
         };
         waiting.question = Some(self.questions.next());

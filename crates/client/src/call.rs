@@ -74,8 +74,13 @@ pub enum Call {
         /// What `Open` returned.
         handle: u64,
     },
-    /// Returns when the group has applied everything that was done before.
-    Sync,
+    /// Returns when the group has applied everything that was done before, or tells that something was
+    /// lost: through a handle that was lost, always; through one that was opened after a loss of which
+    /// nobody had been told yet, once; without a handle once after each loss.
+    Sync {
+        /// An open file, as for `fsync`; none as for `syncfs`.
+        handle: Option<u64>,
+    },
 }
 
 /// What an open file is open for, and what others may not open it for meanwhile (D25).

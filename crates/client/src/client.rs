@@ -40,7 +40,7 @@ pub struct Client {
     pub(crate) litter_at: Option<Instant>,
     /// When to say again that the session goes on, while somebody waits for that.
     pub(crate) renew_at: Option<Instant>,
-    /// The next `Sync` has to say that something was lost.
+    /// The next `Sync` without a handle has to say that something was lost.
     pub(crate) owes_loss: bool,
     /// Why the group did not apply something.
     pub(crate) refused: Option<Refusal>,
@@ -195,6 +195,16 @@ impl Client {
     /// How many operations the group has not acknowledged.
     pub fn pending_count(&self) -> usize {
         self.pending.len()
+    }
+
+    /// The place of the last operation that was performed here, in the order in which they are pushed.
+    pub fn place(&self) -> u64 {
+        self.pending.place()
+    }
+
+    /// Whether the group has everything up to a place.
+    pub fn is_pushed(&self, place: u64) -> bool {
+        !self.pending.has_until(place)
     }
 
     /// How many leases it holds.

@@ -91,6 +91,11 @@ fn bit(field: &Field) -> Option<u8> {
 const ALL_FIELDS: u8 = (1 << File::FIELDS.len()) - 1;
 
 impl Facts {
+    /// How many files.
+    pub(crate) fn file_count(&self) -> usize {
+        self.files.len()
+    }
+
     pub(crate) fn size(&self) -> usize {
         self.size
     }
@@ -300,12 +305,14 @@ impl Facts {
     }
 
     /// Fills in what is held and not at hand of a file. `is_ahead` if something was done to it that the
-    /// group may not have heard of: then the times that follow from that are ours.
+    /// group may not have heard of: then the times that follow from that are ours, and a directory has so
+    /// many more `links`.
     pub(crate) fn adopt_file(
         &mut self,
         file: &FileId,
         newer: Option<File>,
         is_ahead: bool,
+        links: i32,
         is_held: impl Fn(&Scope) -> bool,
     ) {
         let Some(newer) = newer else {
@@ -337,6 +344,7 @@ impl Facts {
                 }
                 if is_ahead && mutable.sort == Sort::Directory {
                     mutable.times.modified = mutable.times.modified.max(ours.modified);
+                    mutable.links = mutable.links.saturating_add_signed(links);
                 }
             }
         }

@@ -16,6 +16,11 @@ pub(crate) struct Handles {
     counts: BTreeMap<FileId, Counts>,
     /// Who has locked an open file since it was opened. Of files in `counts` only.
     lockers: BTreeSet<(FileId, u64)>,
+    /// Handles that were opened while nobody had been told of a loss yet: whoever has done something, and
+    /// opens a file only to sync, is told that it is lost (as with `errseq_t` in Linux). In `open` only.
+    owing: BTreeSet<u64>,
+    /// Something was lost, and nobody has been told.
+    is_loss_untold: bool,
     next: u64,
     /// Handles below this were lost with their session.
     lost_below: u64,
@@ -71,6 +76,16 @@ impl Handles {
         handle < self.lost_below
     }
 
+    /// Whether somebody who syncs through an open handle has to be told of a loss. Once.
+    pub(crate) fn take_loss(&mut self, handle: u64) -> bool {
+        self.owing.remove(&handle)
+    }
+
+    /// Notes that somebody was told what was lost: handles that are opened from now on owe nothing.
+    pub(crate) fn loss_told(&mut self) {
+        self.is_loss_untold = false;
+    }
+
     /// The booleans that change when a file is opened, or closed, in these modes.
     pub(crate) fn changing(&self, file: &FileId, modes: Modes, is_opening: bool) -> Vec<Scope> {
         let counts = self.counts.get(file).copied().unwrap_or_default();
@@ -87,11 +102,15 @@ impl Handles {
         let handle = self.next;
         self.next += 1;
         self.open.insert(handle, (file.clone(), modes));
+        if self.is_loss_untold {
+            self.owing.insert(handle);
+        }
         handle
     }
 
     pub(crate) fn close(&mut self, handle: u64) {
         let Some((file, modes)) = self.open.remove(&handle) else { return };
+        self.owing.remove(&handle);
         let Some(counts) = self.counts.get_mut(&file) else { return };
         counts.all -= 1;
         modes.own().for_each(|mode| counts.modes[mode as usize] -= 1);
@@ -100,7 +119,11 @@ impl Handles {
         }
     }
 
-    pub(crate) fn lose(&mut self) {
+    /// The session is lost, and all handles with it; and whether anything else is.
+    pub(crate) fn lose(&mut self, is_loss: bool) {
+        // What an open handle still owed is owed again, as the handle is no more.
+        self.is_loss_untold |= is_loss || !self.owing.is_empty();
+        self.owing.clear();
         self.open.clear();
         self.counts.clear();
         self.lockers.clear();

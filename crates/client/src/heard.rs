@@ -84,7 +84,8 @@ impl Client {
         match value {
             Value::File { file, record } if file == lease.file => {
                 let is_ahead = self.pending.involves(&file);
-                self.facts.adopt_file(&file, record, is_ahead, is_held);
+                let links = self.pending.links_of(&file);
+                self.facts.adopt_file(&file, record, is_ahead, links, is_held);
             }
             Value::Entry { directory, name, entry } if directory == lease.file => {
                 self.facts.adopt_entry(&directory, name, entry, is_held);
@@ -132,7 +133,8 @@ impl Client {
             match value {
                 Value::File { file, record } if keys.remove(&Key::file(&file)) => {
                     let is_ahead = self.pending.involves(&file);
-                    self.facts.adopt_file(&file, record, is_ahead, is_held);
+                    let links = self.pending.links_of(&file);
+                    self.facts.adopt_file(&file, record, is_ahead, links, is_held);
                 }
                 Value::Entry { directory, name, entry }
                     if keys.remove(&Key::entry(&directory, &name)) =>

@@ -59,7 +59,7 @@ pub(crate) fn answer(sight: &mut Sight<'_>, actor: &Actor, call: &Call) -> Resul
             let lock = conflicting(record.locks(), who, (*start, *end), *is_exclusive);
             Ok(Reply::Lock(lock.cloned()))
         }
-        Call::Do(_) | Call::Open { .. } | Call::Close { .. } | Call::Sync => {
+        Call::Do(_) | Call::Open { .. } | Call::Close { .. } | Call::Sync { .. } => {
             Err(Refusal::Senseless.into())
         }
     }
@@ -81,7 +81,7 @@ pub(crate) fn may_open(
     match record.sort {
         Sort::Symlink => return Err(Refusal::IsSymlink.into()),
         Sort::Directory if modes.access.write => return Err(Refusal::IsDirectory.into()),
-        Sort::Directory | Sort::Regular => {}
+        Sort::Directory | Sort::Regular | Sort::Special(_) => {}
     }
     for (is_wanted, usage) in [(modes.access.read, Use::Read), (modes.access.write, Use::Write)] {
         if is_wanted {

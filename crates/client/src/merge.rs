@@ -58,9 +58,10 @@ fn undone(pending: &Pending, file: &FileId, last: &Act) -> Option<Vec<u64>> {
 /// The file that an operation creates.
 fn born(act: &Act) -> Option<&FileId> {
     match act {
-        Act::Create { birth, .. } | Act::Mkdir { birth, .. } | Act::Symlink { birth, .. } => {
-            Some(&birth.file)
-        }
+        Act::Create { birth, .. }
+        | Act::Mkdir { birth, .. }
+        | Act::Symlink { birth, .. }
+        | Act::Mknod { birth, .. } => Some(&birth.file),
         _ => None,
     }
 }

@@ -36,7 +36,8 @@ impl Client {
             let is_leased = self.holder.bear(now, scope);
             if let Act::Create { birth, .. }
             | Act::Mkdir { birth, .. }
-            | Act::Symlink { birth, .. } = &mut operation.act
+            | Act::Symlink { birth, .. }
+            | Act::Mknod { birth, .. } = &mut operation.act
             {
                 birth.is_leased = is_leased;
             }
@@ -47,6 +48,7 @@ impl Client {
         let until = ends.map(|end| end.unwrap_or(Instant::END)).min().unwrap_or(Instant::END);
 
         let mut buried = None;
+        let mut links = Vec::new();
         for (file, record) in files {
             match record {
                 Some(record) if birth.as_ref().is_some_and(|(_, scope)| scope.file == file) => {
@@ -56,7 +58,16 @@ impl Client {
                     }
                     self.facts.bear(&file, record);
                 }
-                Some(record) => self.facts.set_file(&file, record),
+                Some(record) => {
+                    if record.sort == Sort::Directory
+                        && let Some(before) = self.facts.record(&file)
+                        && before.links != record.links
+                    {
+                        let more = i64::from(record.links) - i64::from(before.links);
+                        links.push((file.clone(), more as i32));
+                    }
+                    self.facts.set_file(&file, record);
+                }
                 None => {
                     self.discard(now, &file);
                     self.facts.bury(&file);
@@ -72,7 +83,7 @@ impl Client {
         let mut depends: Vec<Scope> = depends.into_iter().map(|want| want.scope).collect();
         depends.sort();
         depends.dedup();
-        let done = Done { operation, depends, until, at: now, bytes: bytes_spent };
+        let done = Done { operation, depends, until, at: now, bytes: bytes_spent, links };
         merge::append(&mut self.pending, done, buried.as_ref());
         if files_spent > 0 || bytes_spent > 0 {
             self.provide_ahead(now, birth.map(|(directory, _)| directory));
@@ -219,7 +230,7 @@ impl Client {
         let is_loss = !operations.is_empty();
         self.facts = Facts::default();
         self.supply = Supply::default();
-        self.handles.lose();
+        self.handles.lose(is_loss);
         self.questions.lose();
         self.returning.clear();
         self.litter.clear();
@@ -247,7 +258,8 @@ impl Client {
     pub(crate) fn give_back_some(&mut self, now: Instant, out: &mut Vec<Output>) {
         let leases_max = self.settings.budget / 4 * 3;
         let facts_max = self.settings.facts_max / 4 * 3;
-        for _ in 0..EVICTIONS_MAX {
+        // Each of them once at the most: what can't go now can't go a moment later.
+        for _ in 0..EVICTIONS_MAX.min(self.facts.file_count()) {
             if self.facts.size() <= facts_max && self.holder.lease_count() <= leases_max {
                 return;
             }

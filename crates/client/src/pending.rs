@@ -38,6 +38,8 @@ pub(crate) struct Done {
     pub(crate) at: Instant,
     /// Bytes that it took, or gave back if negative.
     pub(crate) bytes: i64,
+    /// How many more links directories have by it, or fewer. Mostly none.
+    pub(crate) links: Vec<(FileId, i32)>,
 }
 
 /// What is on its way to the group.
@@ -92,6 +94,11 @@ impl Pending {
         self.list.last_key_value().map(|(place, _)| *place)
     }
 
+    /// The place of the last operation that there ever was.
+    pub(crate) fn place(&self) -> u64 {
+        self.place_next - 1
+    }
+
     /// The place of the first operation.
     pub(crate) fn first(&self) -> Option<u64> {
         self.list.first_key_value().map(|(place, _)| *place)
@@ -112,6 +119,13 @@ impl Pending {
         let from = (file.clone(), u64::MIN);
         let to = (file.clone(), u64::MAX);
         self.of_file.range(from..=to).map(|(_, place)| *place)
+    }
+
+    /// How many more links a directory has by all of this, or fewer.
+    pub(crate) fn links_of(&self, directory: &FileId) -> i32 {
+        let done = self.places_of(directory).filter_map(|place| self.get(place));
+        let links = done.flat_map(|done| &done.links);
+        links.filter(|(of, _)| of == directory).map(|(_, links)| *links).sum()
     }
 
     pub(crate) fn involves(&self, file: &FileId) -> bool {
@@ -206,12 +220,19 @@ impl Pending {
         Some(Ask::Batch { number: flight.number, operations: operations.collect() })
     }
 
+    /// Bytes that the group does not know to be taken.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        let taken = self.list.values().map(|done| done.bytes.max(0).unsigned_abs());
+        taken.fold(0, u64::saturating_add)
+    }
+
     /// The births that the group has not acknowledged.
     pub(crate) fn births(&self) -> impl Iterator<Item = &Birth> {
         self.list.values().filter_map(|done| match &done.operation.act {
-            Act::Create { birth, .. } | Act::Mkdir { birth, .. } | Act::Symlink { birth, .. } => {
-                Some(birth)
-            }
+            Act::Create { birth, .. }
+            | Act::Mkdir { birth, .. }
+            | Act::Symlink { birth, .. }
+            | Act::Mknod { birth, .. } => Some(birth),
             _ => None,
         })
     }

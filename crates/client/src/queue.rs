@@ -29,6 +29,8 @@ pub(crate) struct Waiting {
     pub(crate) wants: Vec<Want>,
     /// Whether something that it once had was gone again: from then on it asks for all at once.
     pub(crate) is_contended: bool,
+    /// Whether it was denied something: a second time counts.
+    pub(crate) is_denied: bool,
     /// What could not be had.
     pub(crate) lack: Option<Lack>,
     /// Whether everything that may use it up has been pushed since.
@@ -76,6 +78,7 @@ impl Waiting {
             waits: Waits::Nothing,
             wants: Vec::new(),
             is_contended: false,
+            is_denied: false,
             lack: None,
             is_pushed: false,
             question: None,

@@ -34,6 +34,7 @@ use crate::{Call, Client, Input, Modes, Output, Reply, Settings, Ways};
 /// A opens PATH as H for rw denying w      with share modes
 /// A locks PATH x0-9, unlocks PATH 0-9, tests PATH s0-9
 /// A looks up PATH, A syncs, A cancels
+/// A syncs H                               through an open file
 /// A falls silent, A is back               loses all its messages, and no longer
 /// A counts                                logs what it has said since the last time
 /// A looks around                          logs how many records the group has
@@ -276,7 +277,8 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                 let (directory, name) = self.place(letter, actor, path)?;
                 Call::Lookup { directory, name }
             }
-            ["syncs"] => Call::Sync,
+            ["syncs"] => Call::Sync { handle: None },
+            ["syncs", handle] => Call::Sync { handle: Some(self.user(letter).handles[handle]) },
             _ => panic!("what is `{}`?", words.join(" ")),
         })
     }
@@ -419,7 +421,9 @@ impl<F: Fn(Settings) -> Settings> World<F> {
         let said = match result {
             Err(failure) => failure.errno().to_owned(),
             Ok(Reply::Handle(_)) => return,
-            Ok(Reply::Done | Reply::Entry(_)) if text != "syncs" && !text.starts_with("looks") => {
+            Ok(Reply::Done | Reply::Entry(_))
+                if !["syncs", "looks"].iter().any(|verb| text.starts_with(verb)) =>
+            {
                 return;
             }
             Ok(Reply::Done | Reply::Entry(_)) => "done".to_owned(),
@@ -428,6 +432,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                     Sort::Regular => "file",
                     Sort::Directory => "directory",
                     Sort::Symlink => "link",
+                    Sort::Special(_) => "special",
                 };
                 let (access, size, links) = (file.access, file.content.size, file.links);
                 let owner =
@@ -472,7 +477,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
         panic!("they talk for ever: {:#?}", self.log);
     }
 
-    fn apply(&mut self, command: Command) {
+    pub(crate) fn apply(&mut self, command: Command) {
         let mut out = Vec::new();
         self.group.apply(self.now, &command, &mut out).expect("all records are at hand");
         for (client, response) in out {
@@ -518,6 +523,7 @@ fn verb(act: &Act) -> &'static str {
         Act::Create { .. } => "create",
         Act::Mkdir { .. } => "mkdir",
         Act::Symlink { .. } => "symlink",
+        Act::Mknod { .. } => "mknod",
         Act::Link { .. } => "link",
         Act::Unlink { .. } => "unlink",
         Act::Rmdir { .. } => "rmdir",

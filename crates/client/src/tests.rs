@@ -169,6 +169,42 @@ fn who_may_do_what_is_decided_here() {
 }
 
 #[test]
+fn a_loss_is_told_through_each_handle_that_could_hide_it_and_not_by_whoever_syncs_first() {
+    check(
+        "0 A makes d
+         0 A opens d as before
+         1 A syncs before
+         2 A falls silent
+         3 A creates d/one
+         5 B looks up d
+         20002 A is back
+         40000 A opens d as one
+         40000 A opens d as two
+         40001 A syncs
+         40002 A syncs
+         40003 A opens d as after
+         40003 A syncs after
+         40004 A syncs one
+         40005 A syncs two
+         40006 A syncs one
+         40007 A syncs before
+         40008 A syncs before",
+        "1 A syncs before: done
+         5 B waits
+         20001 B looks up d: done
+         20003 A has lost [\"create\"], 1 sent
+         40001 A syncs: EIO
+         40002 A syncs: done
+         40003 A syncs after: done
+         40004 A syncs one: EIO
+         40005 A syncs two: EIO
+         40006 A syncs one: done
+         40007 A syncs before: EIO
+         40008 A syncs before: EIO",
+    );
+}
+
+#[test]
 fn a_session_that_is_lost_hands_over_what_was_not_acknowledged_whole_and_in_order() {
     check(
         "0 A makes d

@@ -8,8 +8,10 @@
 
 mod answer;
 mod check;
+mod checkpoint;
 mod look;
 mod lost;
+mod secret;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -77,7 +79,7 @@ pub enum Command {
     Admit {
         /// The client; not [`Client::GROUP`].
         client: Client,
-        /// For whom.
+        /// For whom. What is beyond its bounds admits nobody.
         users: Users,
     },
     /// A client said something.
@@ -108,6 +110,8 @@ pub struct Directory {
     suspects: BTreeMap<FileId, lost::Suspicion>,
     /// When to look at them next, and how long to wait after that.
     sweep: Option<(Instant, Duration)>,
+    /// The suspect that was looked at last, if those after it have still to be.
+    swept: Option<FileId>,
     /// The agreed time of the last command.
     now: Instant,
     progress: Option<Progress>,
@@ -128,8 +132,10 @@ struct Progress {
     /// What the client says besides has to be dealt with.
     is_asked: bool,
     traces: Traces,
-    /// Whether to look at the suspects.
+    /// Whether to look at the suspects, some at a time.
     is_sweeping: bool,
+    /// Suspects to look at in any case: something of them was given back. At most `lost::SWEEP_MAX`.
+    touched: BTreeSet<FileId>,
     /// Whether there are new ones.
     has_suspects: bool,
     /// Files without a name that go.
@@ -139,6 +145,7 @@ struct Progress {
 /// What a command has still to do. It must not matter to what comes out where it had to stop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
+    Hear,
     Clear,
     Ask,
     ClearAgain,
@@ -164,7 +171,7 @@ impl Directory {
             access: Access { mode: 0o755, uid: 0, gid: 0 },
             times: Times::default(),
             content: Content::default(),
-            links: 1,
+            links: 2,
             parent: FileId::ROOT,
             numbering,
             rare: None,
@@ -180,6 +187,7 @@ impl Directory {
             orphans: BTreeSet::new(),
             suspects: BTreeMap::new(),
             sweep: None,
+            swept: None,
             now,
             progress: None,
             settings,
@@ -205,7 +213,7 @@ impl Directory {
                 assert_eq!(progress.handed, now, "the last command is not done yet");
                 progress
             }
-            None => self.begin(now, command),
+            None => self.begin(now),
         };
         match self.go_on(command, &mut progress) {
             Ok(()) => {
@@ -220,47 +228,48 @@ impl Directory {
         }
     }
 
-    /// What has to be done once, whatever is at hand: the grantor hears.
-    fn begin(&mut self, now: Instant, command: &Command) -> Progress {
+    fn begin(&mut self, now: Instant) -> Progress {
         self.now = self.now.max(now);
-        let mut progress = Progress {
+        Progress {
             now: self.now,
             handed: now,
-            stage: Stage::Clear,
+            stage: Stage::Hear,
             said: Vec::new(),
             lost: BTreeSet::new(),
             operations: 0,
             is_asked: false,
             traces: Traces::default(),
             is_sweeping: false,
+            touched: BTreeSet::new(),
             has_suspects: false,
             gone: Vec::new(),
-        };
-        match command {
-            Command::Admit { client, users } => self.on_admit(*client, users),
-            Command::Heard { client, request } => self.on_heard(*client, request, &mut progress),
-            Command::Tick => self.on_tick(&mut progress),
         }
-        progress
     }
 
     fn on_admit(&mut self, client: Client, users: &Users) {
-        if client == Client::GROUP {
+        if client == Client::GROUP || !users.is_bounded() {
             return;
         }
         let member = self.members.entry(client).or_insert_with(|| Member::new(users.clone()));
         member.users = users.clone();
     }
 
-    fn on_heard(&mut self, client: Client, request: &Request, progress: &mut Progress) {
+    fn on_heard(
+        &mut self,
+        client: Client,
+        request: &Request,
+        progress: &mut Progress,
+    ) -> Result<(), Absent> {
         if self.settings.admits_anybody && !self.members.contains_key(&client) {
             self.on_admit(client, &Users::Any);
         }
         if !self.members.contains_key(&client) {
-            return;
+            return Ok(());
         }
+        let favour = self.favour(client, request)?;
         let mut said = Vec::new();
-        self.grantor.step(progress.now, (client, request.lease.clone()), &mut said);
+        let input = (client, request.lease.clone());
+        self.grantor.step_with(progress.now, input, favour, &mut said);
         self.say(progress, said);
         let number = request.lease.session;
         if self.grantor.is_in_session(client, number) {
@@ -271,7 +280,10 @@ impl Directory {
             }
             progress.is_asked = request.ask.is_some();
         }
-        progress.is_sweeping |= matches!(request.lease.body, Up::Return { .. });
+        if let Up::Return { returns, .. } = &request.lease.body {
+            self.note_touched(returns, progress);
+        }
+        Ok(())
     }
 
     fn on_tick(&mut self, progress: &mut Progress) {
@@ -285,6 +297,16 @@ impl Directory {
     fn go_on(&mut self, command: &Command, progress: &mut Progress) -> Result<(), Absent> {
         loop {
             progress.stage = match progress.stage {
+                Stage::Hear => {
+                    match command {
+                        Command::Admit { client, users } => self.on_admit(*client, users),
+                        Command::Heard { client, request } => {
+                            self.on_heard(*client, request, progress)?;
+                        }
+                        Command::Tick => self.on_tick(progress),
+                    }
+                    Stage::Clear
+                }
                 Stage::Clear => {
                     self.clear_away(progress)?;
                     Stage::Ask
@@ -299,7 +321,8 @@ impl Directory {
                 }
                 Stage::ClearAgain => {
                     self.clear_away(progress)?;
-                    if progress.is_sweeping { Stage::Sweep } else { Stage::Say }
+                    let is_idle = !progress.is_sweeping && progress.touched.is_empty();
+                    if is_idle { Stage::Say } else { Stage::Sweep }
                 }
                 Stage::Sweep => {
                     self.sweep(progress);
@@ -351,10 +374,10 @@ impl Directory {
     fn add_values(&self, progress: &mut Progress) -> Result<(), Absent> {
         let mut absent = Absent::default();
         for (client, response) in &mut progress.said {
-            let member = self.members.get(client);
-            response.applied = member.map_or(0, |member| member.session.batch);
+            let Some(member) = self.members.get(client) else { continue };
+            response.applied = member.session.batch;
             let Down::Granted { grants, .. } = &response.lease.body else { continue };
-            match values::of_grants(&self.records, grants) {
+            match values::of_grants(&self.records, &member.users, grants) {
                 Ok(values) => response.values = values,
                 Err(more) => absent.join(more),
             }
@@ -415,6 +438,7 @@ impl Directory {
             &self.orphans,
             &self.suspects,
             self.sweep.map(|(at, every)| (at, every.as_nanos() as u64)),
+            &self.swept,
             self.now,
         ));
         folded.write(&rest);

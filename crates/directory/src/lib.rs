@@ -9,7 +9,9 @@
 //! - The times of a directory are a consequence of changes in it, not of a lease on them: while several
 //!   machines change one directory, one of them may see the times of another's change late, by about as
 //!   long as changes take to be pushed. So it is with the time of last change of any file.
-//! - A directory has one link, whatever is in it.
+//! - So it is with how many directories are in one, which is what the links of a directory count.
+//! - Whoever takes away a directory, be it empty, has to do so on a machine of which some user may list it
+//!   or go through it, or owns it: else the machine may not know that it is empty.
 //! - Who may write is looked at with every write, not when the file is opened; an owner always may.
 
 pub mod actor;
@@ -33,7 +35,7 @@ pub mod directory;
 pub use actor::{Actor, Use};
 pub use directory::{Command, Directory, Settings, Sizes};
 pub use operation::{Act, Operation};
-pub use record::{Entry, File, Key, Record, Sort};
+pub use record::{Entry, File, Key, Record, Sort, Special};
 pub use records::Absent;
 pub use refusal::Refusal;
 pub use session::Users;

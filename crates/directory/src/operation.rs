@@ -20,7 +20,7 @@ use lease::{Field, Kind, Name, Scope, message::Want};
 
 use crate::{
     actor::{Actor, Use},
-    record::{Access, Content, Entry, Sort},
+    record::{Access, Content, Entry, Sort, Special},
     refusal::Refusal,
     view::{Birth, Stop, View},
 };
@@ -75,6 +75,19 @@ pub enum Act {
         name: Name,
         /// Where it leads.
         target: Vec<u8>,
+        /// What it is called for ever.
+        birth: Birth,
+    },
+    /// A new pipe, socket or device.
+    Mknod {
+        /// In which directory.
+        directory: FileId,
+        /// Under which name.
+        name: Name,
+        /// With which permission bits.
+        mode: u16,
+        /// What it is.
+        special: Special,
         /// What it is called for ever.
         birth: Birth,
     },
@@ -194,6 +207,10 @@ impl Operation {
             Act::Symlink { directory, name, target, birth } => {
                 create::perform_symlink(view, actor, time, directory, name, target, birth)
             }
+            Act::Mknod { directory, name, mode, special, birth } => {
+                let sort = Sort::Special(*special);
+                create::perform(view, actor, time, directory, name, sort, *mode, &[], birth)
+            }
             Act::Link { file, directory, name } => {
                 link::perform(view, actor, time, file, directory, name)
             }
@@ -294,9 +311,16 @@ fn name_not_in_use(view: &mut impl View, directory: &FileId, name: &Name) -> Res
     Ok(())
 }
 
-/// Notes in a directory's times that its names have changed. A consequence, not a field: see `lib.rs`.
-fn names_changed(view: &mut impl View, directory: &FileId, time: i64) -> Result<(), Stop> {
+/// Notes in a directory that its names have changed, and that there are so many more directories among
+/// them, or fewer. A consequence, not a field: see `lib.rs`.
+fn names_changed(
+    view: &mut impl View,
+    directory: &FileId,
+    time: i64,
+    directories: i32,
+) -> Result<(), Stop> {
     let mut record = (*view.file(directory)?).clone();
+    record.links = record.links.saturating_add_signed(directories);
     record.times.modified = time;
     record.times.changed = time;
     view.set_file(directory, record);

@@ -83,6 +83,30 @@ pub enum Sort {
     Directory,
     /// A path.
     Symlink,
+    /// Something that only lies in the tree, for the kernel to make use of.
+    Special(Special),
+}
+
+/// What lies in a tree and is no part of the file system but for that.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
+)]
+pub enum Special {
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device that is read and written byte by byte, by its number.
+    Character(u32),
+    /// A device that is read and written block by block, by its number.
+    Block(u32),
+}
+
+impl Special {
+    /// Whether it reaches past the file system, so that only the superuser may make one.
+    pub fn is_device(self) -> bool {
+        matches!(self, Special::Character(_) | Special::Block(_))
+    }
 }
 
 /// Everything about a file but its names and its bytes. Each part belongs to one [`Field`].
@@ -98,8 +122,8 @@ pub struct File {
     pub times: Times,
     /// [`Field::Content`].
     pub content: Content,
-    /// How many names it has. A directory has one, whatever is in it: the subdirectories that others
-    /// create would otherwise change it. [`Field::Parent`].
+    /// How many names it has. [`Field::Parent`]. Of a directory 2, and 1 for each directory in it, which is
+    /// a consequence of changes in it, as its times are, and known with them.
     pub links: u32,
     /// The directory that it lies in; of a file with several names, where it last got one.
     /// [`Field::Parent`].
@@ -222,10 +246,17 @@ impl File {
     pub fn adopt(&mut self, field: &Field, newer: &File) {
         match field {
             Field::Access => self.access = newer.access,
-            Field::Times => self.times = newer.times,
+            Field::Times => {
+                self.times = newer.times;
+                if self.sort == Sort::Directory {
+                    self.links = newer.links;
+                }
+            }
             Field::Content => self.content = newer.content.clone(),
             Field::Parent => {
-                self.links = newer.links;
+                if self.sort != Sort::Directory {
+                    self.links = newer.links;
+                }
                 self.parent = newer.parent.clone();
             }
             Field::Extended => {

@@ -13,7 +13,7 @@ use triomphe::Arc;
 use crate::{
     known::{Edge, Known},
     record::{Entry, File, Key, Record, Sort},
-    sum::Sum,
+    sum::{Sum, WORDS},
 };
 
 /// What has to be loaded before a command can go on.
@@ -91,6 +91,12 @@ impl Records {
             hot: None,
             changes: is_stored.then(BTreeMap::new),
         }
+    }
+
+    /// None at hand, of a set that a store has and that was summed up like this.
+    pub(crate) fn stored(sum: [u64; WORDS]) -> Records {
+        let sum = Sum::of(sum);
+        Records { known: Known::default(), sum, ..Records::new(true) }
     }
 
     /// What is under a key, if it is at hand whether anything is.
@@ -291,6 +297,18 @@ impl Records {
         }
     }
 
+    /// Lets go of everything that a store has.
+    pub(crate) fn release_all(&mut self) {
+        assert!(self.log.is_empty(), "nothing goes in the middle of an operation");
+        self.cool();
+        let changes = self.changes.as_ref().expect("only what is stored elsewhere can go");
+        self.known = Known::default();
+        self.resident.retain(|key, _| changes.contains_key(key));
+        for key in changes.keys() {
+            self.known.add_key(key);
+        }
+    }
+
     pub(crate) fn is_all_at_hand(&self) -> bool {
         self.known.is_everything()
     }
@@ -308,7 +326,7 @@ impl Records {
         self.sum.subtract(key, record);
     }
 
-    pub(crate) fn sum(&self) -> &[u64] {
+    pub(crate) fn sum(&self) -> &[u64; WORDS] {
         self.sum.words()
     }
 }

@@ -49,7 +49,7 @@ pub enum Refusal {
     Unknown,
     /// The identifier or the serial number of the new file was never the client's to give.
     NotYours,
-    /// The machine may not act for this user.
+    /// The machine may not act for this user, or not in this group.
     NotYourUser,
     /// More of something than a message may carry.
     TooMuch,

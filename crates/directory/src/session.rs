@@ -4,28 +4,80 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::FileId;
-use borsh::{BorshDeserialize, BorshSerialize};
+use borsh::{BorshDeserialize, BorshSerialize, io};
 
 use crate::{
+    actor::Actor,
     message::{Answer, RANGES_MAX},
+    record::{Access, File, Sort},
     refusal::Refusal,
 };
 
 /// For which users a machine may act.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Users {
-    /// Any, the superuser among them.
+    /// Any, the superuser among them, in any groups.
     Any,
-    /// These and no others.
-    These(BTreeSet<u32>),
+    /// These and no others, each in these groups and no others; the superuser is one like any other. At
+    /// most [`Users::COUNT_MAX`] users, and as many memberships of groups.
+    These(#[borsh(deserialize_with = "read_users")] BTreeMap<u32, BTreeSet<u32>>),
 }
 
 impl Users {
-    pub(crate) fn may_be(&self, uid: u32) -> bool {
+    /// The most users of one machine, and the most groups that they are in, counted for each user.
+    pub const COUNT_MAX: usize = 65_536;
+
+    pub(crate) fn may_be(&self, actor: &Actor) -> bool {
         match self {
             Users::Any => true,
-            Users::These(uids) => uids.contains(&uid),
+            Users::These(users) => users.get(&actor.uid).is_some_and(|gids| {
+                gids.contains(&actor.gid) && actor.groups.iter().all(|gid| gids.contains(gid))
+            }),
         }
+    }
+
+    /// Whether any of them may list a directory or go through it, or could give themselves the right.
+    fn may_look_into(&self, directory: &Access) -> bool {
+        let Users::These(users) = self else { return true };
+        users.iter().any(|(uid, gids)| {
+            let shift = if gids.contains(&directory.gid) { 3 } else { 0 };
+            *uid == 0 || *uid == directory.uid || directory.mode >> shift & 0o5 != 0
+        })
+    }
+
+    /// Whether the names in it are none of their business.
+    pub(crate) fn is_secret(&self, file: &File) -> bool {
+        file.sort == Sort::Directory && !self.may_look_into(&file.access)
+    }
+
+    /// Whether nothing is kept from them: the superuser is among them.
+    pub(crate) fn may_see_all(&self) -> bool {
+        match self {
+            Users::Any => true,
+            Users::These(users) => users.contains_key(&0),
+        }
+    }
+
+    /// Whether there are no more of them than may be.
+    pub fn is_bounded(&self) -> bool {
+        match self {
+            Users::Any => true,
+            Users::These(users) => is_bounded(users),
+        }
+    }
+}
+
+fn is_bounded(users: &BTreeMap<u32, BTreeSet<u32>>) -> bool {
+    let memberships = users.values().map(BTreeSet::len);
+    users.len() <= Users::COUNT_MAX && memberships.sum::<usize>() <= Users::COUNT_MAX
+}
+
+/// Strict as all decoding is: users and groups come in rising order, each once.
+fn read_users<R: io::Read>(reader: &mut R) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
+    let users = BTreeMap::deserialize_reader(reader)?;
+    match is_bounded(&users) {
+        true => Ok(users),
+        false => Err(base::Malformed::new("more users than a machine may act for").into()),
     }
 }
 
@@ -39,7 +91,7 @@ pub const FILES_MAX: u64 = 65_536;
 pub const BYTES_MAX: u64 = 1 << 30;
 
 /// A client that was admitted.
-#[derive(BorshSerialize)]
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct Member {
     pub(crate) users: Users,
     pub(crate) session: Session,
@@ -54,7 +106,7 @@ impl Member {
 }
 
 /// What a client was given and told in its present session.
-#[derive(BorshSerialize)]
+#[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct Session {
     pub(crate) number: u64,
     /// Whether it goes on, as far as we have noticed.
@@ -114,7 +166,7 @@ impl Session {
 ///
 /// Since more are given only when less than half of what is given at a time is left, there are at most
 /// two spans.
-#[derive(Clone, Debug, Default, BorshSerialize)]
+#[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Spans(Vec<(u64, u64)>);
 
 impl Spans {
@@ -151,7 +203,7 @@ impl Spans {
 }
 
 /// So many files and so many bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Quota {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
@@ -215,6 +267,32 @@ fn fair(left: u64, own: u64, clients: u64, given_max: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_acts_only_for_users_it_was_given_and_only_in_their_groups() {
+        let users = Users::These(BTreeMap::from([(7, BTreeSet::from([7, 20]))]));
+        let may =
+            |uid, gid, groups: &[u32]| users.may_be(&Actor { uid, gid, groups: groups.to_vec() });
+        assert!(may(7, 7, &[]) && may(7, 20, &[7, 20]));
+        assert!(!may(8, 7, &[]), "another user");
+        assert!(!may(0, 0, &[]) && !may(0, 7, &[]), "the superuser was not given");
+        assert!(!may(7, 0, &[]) && !may(7, 7, &[20, 0]), "another group");
+    }
+
+    #[test]
+    fn users_out_of_order_or_too_many_are_malformed() {
+        let check = |users: Vec<(u32, Vec<u32>)>| {
+            let bytes = [&[1][..], &base::encode(&users)].concat();
+            base::decode::<Users>(&bytes, bytes.len()).is_ok()
+        };
+        assert!(check(vec![(7, vec![7, 20]), (8, vec![])]));
+        assert!(!check(vec![(8, vec![]), (7, vec![])]) && !check(vec![(7, vec![]), (7, vec![])]));
+        assert!(!check(vec![(7, vec![20, 7])]) && !check(vec![(7, vec![7, 7])]));
+        let max = Users::COUNT_MAX as u32;
+        let count = |count: u32| (0..count).map(|uid| (uid, vec![])).collect();
+        assert!(check(count(max)) && !check(count(max + 1)));
+        assert!(!check(vec![(7, (0..max).collect()), (8, vec![1])]));
+    }
 
     #[test]
     fn numbers_rise_and_none_is_used_twice() {

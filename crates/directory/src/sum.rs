@@ -10,7 +10,7 @@ use borsh::BorshSerialize;
 use crate::record::{Key, Record};
 
 const PURPOSE: Domain = Domain::new("directory record v1");
-const WORDS: usize = 32;
+pub(crate) const WORDS: usize = 32;
 
 /// The sum of a set of records.
 #[derive(Clone)]
@@ -28,6 +28,11 @@ impl Default for Sum {
 }
 
 impl Sum {
+    /// A sum that was written down.
+    pub(crate) fn of(words: [u64; WORDS]) -> Sum {
+        Sum { words, ..Sum::default() }
+    }
+
     pub(crate) fn add(&mut self, key: &Key, record: &Record) {
         for (word, term) in self.terms(key, record).into_iter().enumerate() {
             self.words[word] = self.words[word].wrapping_add(term);
@@ -40,7 +45,7 @@ impl Sum {
         }
     }
 
-    pub(crate) fn words(&self) -> &[u64] {
+    pub(crate) fn words(&self) -> &[u64; WORDS] {
         &self.words
     }
 
@@ -84,6 +89,6 @@ mod tests {
         assert_ne!(one.words(), other.words());
         other.subtract(&b.0, &b.1);
         assert_eq!(one.words(), other.words());
-        assert_ne!(one.words(), [0; WORDS]);
+        assert_ne!(one.words(), &[0; WORDS]);
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     message::{KEYS_MAX, NAMES_MAX, Value},
     record::{File, Key, Sort},
     records::{Absent, Records},
+    session::Users,
 };
 
 /// The most bytes of values in one message, but for the last value.
@@ -33,12 +34,16 @@ impl Room {
 }
 
 /// What is so under each grant.
-pub(crate) fn of_grants(records: &Records, grants: &[Grant]) -> Result<Vec<Vec<Value>>, Absent> {
+pub(crate) fn of_grants(
+    records: &Records,
+    users: &Users,
+    grants: &[Grant],
+) -> Result<Vec<Vec<Value>>, Absent> {
     let mut room = Room::new();
     let mut absent = Absent::default();
     let mut all = Vec::with_capacity(grants.len());
     for grant in grants {
-        match of_grant(records, grant, &mut room) {
+        match of_grant(records, users, grant, &mut room) {
             Ok(values) => all.push(values),
             Err(more) => absent.join(more),
         }
@@ -46,20 +51,26 @@ pub(crate) fn of_grants(records: &Records, grants: &[Grant]) -> Result<Vec<Vec<V
     if absent.is_empty() { Ok(all) } else { Err(absent) }
 }
 
-fn of_grant(records: &Records, grant: &Grant, room: &mut Room) -> Result<Vec<Value>, Absent> {
+fn of_grant(
+    records: &Records,
+    users: &Users,
+    grant: &Grant,
+    room: &mut Room,
+) -> Result<Vec<Value>, Absent> {
     let file = &grant.scope.file;
     let mut values = Vec::new();
     if room.is_full() {
         return Ok(values);
     }
     match &grant.scope.field {
+        Field::Child(_) | Field::Children if is_secret(records, users, file)? => {}
         Field::Child(name) => values.push(entry(records, file, name, room)?),
         Field::Children => values.push(names(records, file, None, room)?),
         Field::Whole | Field::Tree => {
             let record = records.file(file)?;
             let is_directory = record.is_some_and(|record| record.sort == Sort::Directory);
             values.push(self::file(records, file, room)?);
-            if is_directory {
+            if is_directory && !is_secret(records, users, file)? {
                 values.push(names(records, file, None, room)?);
             }
         }
@@ -68,11 +79,19 @@ fn of_grant(records: &Records, grant: &Grant, room: &mut Room) -> Result<Vec<Val
     Ok(values)
 }
 
+/// Whether names in a directory are none of these users' business.
+fn is_secret(records: &Records, users: &Users, directory: &FileId) -> Result<bool, Absent> {
+    if users.may_see_all() {
+        return Ok(false);
+    }
+    Ok(records.file(directory)?.is_some_and(|record| users.is_secret(record)))
+}
+
 /// What is so under each of these keys that the client was promised.
 pub(crate) fn fetched(
     records: &Records,
     grantor: &Grantor,
-    client: Client,
+    (client, users): (Client, &Users),
     keys: &[Key],
 ) -> Result<Vec<Value>, Absent> {
     let mut room = Room::new();
@@ -89,7 +108,11 @@ pub(crate) fn fetched(
         let value = match &key.name {
             None if File::FIELDS.into_iter().any(promises) => file(records, &key.file, &mut room),
             Some(name) if promises(Field::Child(name.clone())) => {
-                entry(records, &key.file, name, &mut room)
+                match is_secret(records, users, &key.file) {
+                    Ok(true) => continue,
+                    Ok(false) => entry(records, &key.file, name, &mut room),
+                    Err(more) => Err(more),
+                }
             }
             _ => continue,
         };
@@ -105,12 +128,13 @@ pub(crate) fn fetched(
 pub(crate) fn listed(
     records: &Records,
     grantor: &Grantor,
-    client: Client,
+    (client, users): (Client, &Users),
     directory: &FileId,
     after: Option<&Name>,
 ) -> Result<Option<Value>, Absent> {
     // Names that it was not promised are in there too: it sees which.
-    if !grantor.promises_most(client, &Field::Children.of(directory)) {
+    let is_promised = grantor.promises_most(client, &Field::Children.of(directory));
+    if !is_promised || is_secret(records, users, directory)? {
         return Ok(None);
     }
     names(records, directory, after, &mut Room::new()).map(Some)

@@ -26,17 +26,17 @@ pub(crate) enum Failed {
 
 /// What operations of one client are done with.
 pub(crate) struct Work<'a> {
-    pub(crate) now: Instant,
-    pub(crate) client: Client,
-    pub(crate) users: &'a Users,
-    pub(crate) records: &'a mut Records,
-    pub(crate) grantor: &'a mut Grantor,
-    pub(crate) session: &'a mut Session,
-    pub(crate) pool: &'a mut Quota,
+    now: Instant,
+    client: Client,
+    users: &'a Users,
+    records: &'a mut Records,
+    grantor: &'a mut Grantor,
+    session: &'a mut Session,
+    pool: &'a mut Quota,
     /// What came of the operations so far.
-    pub(crate) traces: &'a mut Traces,
+    traces: &'a mut Traces,
     /// What the grantor said to births.
-    pub(crate) said: &'a mut Vec<grantor::Output>,
+    said: &'a mut Vec<grantor::Output>,
     /// A file of which the client was promised everything, so that its fields need not be asked for
     /// one by one. No promise to a client ends while its own operations are replayed.
     promised: Option<FileId>,
@@ -53,6 +53,8 @@ pub(crate) struct Traces {
     pub(crate) stirred: Vec<FileId>,
     /// Which have lost their last name (true), or have gone (false).
     pub(crate) orphaned: Vec<(FileId, bool)>,
+    /// Of which others may look into it than before.
+    pub(crate) guarded: Vec<FileId>,
     /// Which have got (true) or lost locks of a client.
     pub(crate) locked: Vec<(Client, FileId, bool)>,
 }
@@ -67,6 +69,7 @@ struct Step {
     names: Vec<(FileId, i64)>,
     stirred: Vec<FileId>,
     orphaned: Vec<(FileId, bool)>,
+    guarded: Vec<FileId>,
     locked: Vec<(Client, FileId, bool)>,
     /// The last name that was looked at, and whether it stands for anything.
     looked: Option<(Key, bool)>,
@@ -82,6 +85,7 @@ impl Step {
         self.names.clear();
         self.stirred.clear();
         self.orphaned.clear();
+        self.guarded.clear();
         self.locked.clear();
         self.absent = Absent::default();
     }
@@ -143,7 +147,7 @@ impl<'a> Work<'a> {
         }
         // Whoever closes a file last lets it go, in nobody's name.
         let is_reaping = matches!(operation.act, Act::Reap { .. });
-        if !is_reaping && !self.users.may_be(operation.actor.uid) {
+        if !is_reaping && !self.users.may_be(&operation.actor) {
             return Err(Failed::Refused(Refusal::NotYourUser));
         }
         let performed = operation.clone().perform(self);
@@ -185,6 +189,7 @@ impl<'a> Work<'a> {
         }
         (*self.pool, self.session.escrow) = (pool, escrow);
         self.traces.orphaned.append(&mut step.orphaned);
+        self.traces.guarded.append(&mut step.guarded);
         self.traces.locked.append(&mut step.locked);
         for file in step.stirred.drain(..) {
             if self.traces.stirred.last() != Some(&file) {
@@ -275,6 +280,9 @@ impl View for Work<'_> {
         if let Some(before) = before {
             if before.times != record.times {
                 self.step.stirred.push(file.clone());
+            }
+            if before.access != record.access && record.sort == Sort::Directory {
+                self.step.guarded.push(file.clone());
             }
             if before.links > 0 && record.links == 0 {
                 self.step.orphaned.push((file.clone(), true));

@@ -18,7 +18,8 @@ mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::{Instant, Machine};
+use base::{Instant, Machine, Malformed};
+use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
     Client, Kind, Scope, Terms,
@@ -30,9 +31,11 @@ use crate::{
 use self::{answer::Answers, lease::Lease, recalls::Recalls, session::Session};
 
 /// Grants leases on the fields of some files.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Grantor {
+    #[borsh(skip)]
     terms: Terms,
+    #[borsh(skip)]
     policy: Policy,
     leases: Index<(Client, Side), Lease>,
     /// Booleans of disjunctive fields that are frozen and true. A client that may change its boolean
@@ -87,22 +90,36 @@ impl Policy {
     }
 }
 
+/// How an ask is met. Whoever runs the grantor says so: it knows nothing of what stands in a field, nor
+/// who may see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Favour {
+    /// As the policy says, perhaps with more than was asked.
+    Generous,
+    /// With just what was asked.
+    Narrow,
+    /// Not at all: [`Refusal::Denied`].
+    Denied,
+}
+
 /// What happens to a grantor: a client says something.
 pub type Input = (Client, Upward);
 /// What a grantor wants done: tell a client something.
 pub type Output = (Client, Downward);
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 struct Request {
     client: Client,
     id: u64,
     wants: Vec<Want>,
+    /// Answered with just what was asked.
+    is_narrow: bool,
     /// Not a request but the end of a lost session's boolean: once granted, it is false.
     is_farewell: bool,
 }
 
 /// The most wants in one request.
-const WANTS_MAX: usize = 1_024;
+pub const WANTS_MAX: usize = 1_024;
 /// The most exceptions of one lease; beyond, it is recalled as a whole.
 const EXCEPT_MAX: usize = 64;
 
@@ -125,6 +142,12 @@ impl Grantor {
         }
     }
 
+    /// A grantor as it was when it was written down, all but what it is told here.
+    pub fn restore(terms: Terms, policy: Policy, bytes: &[u8]) -> Result<Grantor, Malformed> {
+        let grantor: Grantor = base::decode(bytes, bytes.len())?;
+        Ok(Grantor { terms, policy, ..grantor })
+    }
+
     /// How many leases are out.
     pub fn lease_count(&self) -> usize {
         self.leases.len()
@@ -135,26 +158,51 @@ impl Grantor {
         self.requests.len()
     }
 
+    /// As [`Machine::step`]; if it is an ask, it is met like this.
+    pub fn step_with(
+        &mut self,
+        now: Instant,
+        (client, message): Input,
+        favour: Favour,
+        out: &mut Vec<Output>,
+    ) {
+        if !self.hear(now, client, &message, out) {
+            return;
+        }
+        match message.body {
+            Up::Ask { request, wants, together } => {
+                self.on_ask(now, (client, request), wants, together, favour, out);
+            }
+            Up::Return { number, returns } => self.on_returns(now, client, number, returns, out),
+            Up::Renew => self.say(now, client, Down::Renewed, out),
+        }
+    }
+
     fn on_ask(
         &mut self,
         now: Instant,
-        client: Client,
-        id: u64,
+        (client, id): (Client, u64),
         wants: Vec<Want>,
         together: bool,
+        favour: Favour,
         out: &mut Vec<Output>,
     ) {
         if self.asked.contains_key(&(client, id)) {
             return; // Repeated: it keeps its place, and the answer will come.
         }
-        let wants = match self.accept(client, wants) {
+        let accepted = match favour {
+            Favour::Denied => Err(Refusal::Denied),
+            Favour::Generous | Favour::Narrow => self.accept(client, wants),
+        };
+        let is_narrow = favour == Favour::Narrow;
+        let wants = match accepted {
             Ok(wants) => wants,
             Err(why) => return self.say(now, client, Down::Refused { request: id, why }, out),
         };
         let mut answers = Answers::default();
         let mut tickets = BTreeSet::new();
         let mut ask = |wants| {
-            let request = Request { client, id, wants, is_farewell: false };
+            let request = Request { client, id, wants, is_narrow, is_farewell: false };
             // D26: at once, if nothing conflicts, be it granted or asked for before.
             if self.is_free(now, &request) {
                 self.give(now, request, &mut tickets, &mut answers);
@@ -343,17 +391,8 @@ impl Machine for Grantor {
     type Input = Input;
     type Output = Output;
 
-    fn step(&mut self, now: Instant, (client, message): Input, out: &mut Vec<Output>) {
-        if !self.hear(now, client, &message, out) {
-            return;
-        }
-        match message.body {
-            Up::Ask { request, wants, together } => {
-                self.on_ask(now, client, request, wants, together, out);
-            }
-            Up::Return { number, returns } => self.on_returns(now, client, number, returns, out),
-            Up::Renew => self.say(now, client, Down::Renewed, out),
-        }
+    fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        self.step_with(now, input, Favour::Generous, out);
     }
 
     fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {

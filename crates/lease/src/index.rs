@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use base::FileId;
+use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{Field, Mode, Name, Scope, kind::Side};
 
@@ -11,7 +12,7 @@ use crate::{Field, Mode, Name, Scope, kind::Side};
 /// What meets a scope lies in few places: among the fields of the same file, in a subtree lease of an
 /// ancestor, and for a subtree in the one range of its files. Wide scopes are few and lie apart, so
 /// that looking at a single field mostly costs one search.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Index<K: Owner, V> {
     /// What is on a single field.
     leaves: BTreeMap<Key<K::Part>, V>,
@@ -23,7 +24,7 @@ pub(crate) struct Index<K: Owner, V> {
 
 /// Whose entry it is: somebody, and a side of the field.
 pub(crate) trait Owner: Copy {
-    type Part: Copy + Ord + fmt::Debug;
+    type Part: Copy + Ord + fmt::Debug + BorshSerialize + BorshDeserialize;
     /// The least of them, to name where a range begins.
     const MIN: Self::Part;
     fn split(self) -> (Self::Part, Side);
@@ -84,7 +85,7 @@ impl Owner for (u64, Side) {
 
 /// A scope and an owner in as few bytes as can be: a million of these are kept. Ordered by these
 /// fields, one after the other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Key<P> {
     file: FileId,
     rank: u8,

@@ -20,7 +20,9 @@ pub enum Kind {
 }
 
 /// Which side of a field a kind is about. A client has at most one lease on a scope for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
+)]
 pub enum Side {
     /// The value, or one's own boolean.
     Own,

@@ -167,6 +167,8 @@ pub enum Refusal {
     TooMany,
     /// The client holds or waits for as much as it may.
     OverBudget,
+    /// It is none of the client's business, says whoever runs the grantor.
+    Denied,
 }
 
 /// A span is its nanoseconds; none is longer than 64 bits of them.

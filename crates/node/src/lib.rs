@@ -6,9 +6,11 @@
 
 mod node;
 mod order;
+mod recovery;
 
-pub use node::{Input, Node, Output, Settings};
+pub use node::{Checkpoint, Input, Loaded, Node, Output, Page, Settings};
 pub use order::Decision;
+pub use recovery::Recovery;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant, Malformed};
 use borsh::{BorshDeserialize, BorshSerialize};
 use directory::Command;
+use lease::Client;
 
 /// A command with its place in the order.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -20,10 +21,14 @@ pub struct Decision {
     pub command: Command,
 }
 
-/// As many decisions wait to be safe. What comes on top is dropped; who sent it will say it again.
+/// As many decisions wait to be safe, and as many bytes of them. What comes on top is dropped; who sent it
+/// will say it again.
 const UNSAFE_MAX: usize = 1_024;
+const UNSAFE_BYTES_MAX: usize = 64 << 20;
 /// The most bytes of a decision in the log.
 const DECISION_BYTES_MAX: usize = wire::BYTES_MAX + 1_024;
+// Else there would be messages that are dropped each time that they are said.
+const _: () = assert!(DECISION_BYTES_MAX <= UNSAFE_BYTES_MAX);
 
 impl Decision {
     /// The decision that a record of the log holds.
@@ -42,14 +47,22 @@ pub(crate) struct Order {
     /// How far the agreed time is ahead of this machine's clock. It only grows: while a machine is
     /// down its group's time stands still, and promises last longer than was said, never shorter.
     ahead: Duration,
-    /// Decided and not known to be safe. At most [`UNSAFE_MAX`].
-    unsafe_yet: VecDeque<Decision>,
+    /// Decided and not known to be safe, each with the bytes of its record. At most [`UNSAFE_MAX`].
+    unsafe_yet: VecDeque<(Decision, usize)>,
+    /// All of those bytes. At most [`UNSAFE_BYTES_MAX`].
+    unsafe_bytes: usize,
 }
 
 impl Order {
     /// The order after a last decision, if there was one, on a clock that shows `now`.
     pub(crate) fn after(height: u64, time: Instant, now: Instant) -> Order {
-        Order { height, time, ahead: time.since(now), unsafe_yet: VecDeque::new() }
+        let (unsafe_yet, unsafe_bytes) = (VecDeque::new(), 0);
+        Order { height, time, ahead: time.since(now), unsafe_yet, unsafe_bytes }
+    }
+
+    /// The time of the last decision.
+    pub(crate) fn last(&self) -> Instant {
+        self.time
     }
 
     /// The agreed time, were something decided now.
@@ -68,18 +81,31 @@ impl Order {
         if self.unsafe_yet.len() == UNSAFE_MAX {
             return None;
         }
-        self.time = self.time(now);
-        self.height += 1;
-        let decision = Decision { height: self.height, time: self.time, command };
+        let decision = Decision { height: self.height + 1, time: self.time(now), command };
         let record = base::encode(&decision);
-        self.unsafe_yet.push_back(decision);
+        if record.len() > UNSAFE_BYTES_MAX - self.unsafe_bytes {
+            return None;
+        }
+        (self.height, self.time) = (decision.height, decision.time);
+        self.unsafe_bytes += record.len();
+        self.unsafe_yet.push_back((decision, record.len()));
         Some((self.height, record))
     }
 
     /// The next decision that may take effect, now that all up to this height are safe.
     pub(crate) fn next_safe(&mut self, height: u64) -> Option<Decision> {
-        let is_safe = self.unsafe_yet.front().is_some_and(|first| first.height <= height);
-        if is_safe { self.unsafe_yet.pop_front() } else { None }
+        let (decision, bytes) =
+            self.unsafe_yet.pop_front_if(|(first, _)| first.height <= height)?;
+        self.unsafe_bytes -= bytes;
+        Some(decision)
+    }
+
+    /// Whether a client is about to be admitted.
+    pub(crate) fn is_admitting(&self, client: Client) -> bool {
+        self.unsafe_yet.iter().any(|(decision, _)| match &decision.command {
+            Command::Admit { client: admitted, .. } => *admitted == client,
+            _ => false,
+        })
     }
 
     /// Whether something waits to be safe.
@@ -90,6 +116,10 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use directory::Users;
+
     use super::*;
 
     #[test]
@@ -124,5 +154,25 @@ mod tests {
         assert!(order.decide(Instant::START, Command::Tick).is_none());
         assert!(order.next_safe(1).is_some());
         assert!(order.decide(Instant::START, Command::Tick).is_some());
+    }
+
+    #[test]
+    fn more_bytes_than_can_be_made_safe_are_dropped_and_leave_no_gap() {
+        let mut order = Order::after(0, Instant::START, Instant::START);
+        let gids = (0..Users::COUNT_MAX as u32).collect();
+        let users = Users::These(BTreeMap::from([(7, gids)]));
+        let large = Command::Admit { client: Client(1), users };
+        let mut heights = Vec::new();
+        while let Some((height, _)) = order.decide(Instant::START, large.clone()) {
+            heights.push(height);
+        }
+        let last = heights.len() as u64;
+        assert!(last < UNSAFE_MAX as u64 && order.unsafe_bytes <= UNSAFE_BYTES_MAX);
+        let small = order.decide(Instant::START, Command::Tick).map(|(height, _)| height);
+        assert_eq!(small, Some(last + 1), "there is room for little, at the next height");
+        assert!(order.next_safe(1).is_some());
+        assert!(order.decide(Instant::START, large).is_some());
+        while order.next_safe(u64::MAX).is_some() {}
+        assert_eq!(order.unsafe_bytes, 0);
     }
 }

@@ -52,6 +52,7 @@ impl Scene {
                     };
                     said.push(response);
                 }
+                Output::Load(_) => panic!("every record is at hand"),
             }
         }
         said
@@ -139,6 +140,35 @@ fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
     }
     assert_eq!((scene.node.malformed(), scene.log.len()), (3, 1));
     assert_eq!(scene.node.directory().digest(), before);
+}
+
+#[test]
+fn a_machine_that_nobody_has_admitted_leaves_nothing_in_the_log() {
+    let mut scene = Scene::new();
+    let other = Client(8);
+    let lease = Upward { session: 1, stamp: scene.now, body: Up::Renew };
+    let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+    for from in [other, Client::GROUP] {
+        scene.step(Input::Heard { from, bytes: bytes.clone() });
+    }
+    assert_eq!((scene.node.strange(), scene.log.len()), (2, 1));
+    // It counts as admitted as soon as that has its place, and what it says comes after.
+    scene.step(Input::Admit { client: other, users: Users::Any });
+    scene.step(Input::Heard { from: other, bytes: bytes.clone() });
+    assert_eq!((scene.node.strange(), scene.log.len()), (2, 3));
+    let height = scene.log.len() as u64;
+    scene.node.step(scene.now, Input::Persisted { height }, &mut Vec::new());
+    scene.step(Input::Heard { from: other, bytes });
+    assert_eq!((scene.node.strange(), scene.log.len()), (2, 4));
+}
+
+#[test]
+fn a_machine_with_more_users_than_can_be_written_down_is_not_admitted() {
+    let mut scene = Scene::new();
+    let users = (0..=Users::COUNT_MAX as u32).map(|uid| (uid, [uid].into()));
+    let users = Users::These(users.collect());
+    scene.step(Input::Admit { client: Client(8), users });
+    assert_eq!(scene.log.len(), 1);
 }
 
 #[test]

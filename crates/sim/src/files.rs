@@ -2,11 +2,13 @@
 
 mod actor;
 mod desk;
+mod ending;
 mod history;
 mod oracle;
 mod program;
 mod run;
 mod server;
+mod spoken;
 mod step;
 mod tamper;
 mod witness;

@@ -2,7 +2,7 @@
 
 use base::{Digest, Domain, Duration, FileId, Instant};
 use directory::{
-    Act, Actor, Birth, Entry, File, Key, Operation, Refusal, Sort,
+    Act, Actor, Birth, Entry, File, Key, Operation, Refusal, Sort, Special,
     message::{Answer, Ask, Provision, Request, Response, Value},
     operation::{Changes, Moment, Over, When},
     record::{Access, Content, Lock, Numbering, Rare, Times},
@@ -53,6 +53,13 @@ fn acts() -> Vec<Act> {
     vec![
         Act::Create { directory: directory(), name: name("a"), mode: 0o644, birth: birth() },
         Act::Mkdir { directory: directory(), name: name("d"), mode: 0o755, birth: birth() },
+        Act::Mknod {
+            directory: directory(),
+            name: name("n"),
+            mode: 0o600,
+            special: Special::Block(0x801),
+            birth: birth(),
+        },
         Act::Symlink {
             directory: directory(),
             name: name("l"),

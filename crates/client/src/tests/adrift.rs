@@ -235,7 +235,7 @@ impl World {
                 let hold = *rng.pick(&[Some(true), Some(false), None]);
                 Call::Do(Act::Lock { file: one, owner: 1, start: rng.below(5), end: 9, hold })
             }
-            _ => Call::Sync,
+            _ => Call::Sync { handle: None },
         };
         self.call_next += 1;
         let call = self.call_next;

@@ -1,6 +1,10 @@
 //! Claims about two clients of one group.
 
-use crate::script::check;
+use std::collections::{BTreeMap, BTreeSet};
+
+use directory::{Command, Users};
+
+use crate::script::{World, check};
 
 #[test]
 fn a_second_client_sees_everything_and_what_it_asks_for_is_pushed_first() {
@@ -168,6 +172,37 @@ fn locks_go_with_the_last_handle() {
          3 B locks f x5-6",
         "1 B locks f x5-6: EAGAIN",
     );
+}
+
+#[test]
+fn whoever_takes_away_a_directory_that_nobody_on_its_machine_may_look_into_is_told_so() {
+    let mut world = World::new(|settings| settings);
+    let users = BTreeMap::from([(7, BTreeSet::from([7]))]);
+    let client = lease::Client('B' as u32);
+    world.apply(Command::Admit { client, users: Users::These(users) });
+    for line in [
+        "0 A chmods . 777",
+        "0 A makes den",
+        "0 A chmods den 700",
+        "1 B sees den by 7",
+        "2 B lists den by 7",
+        "3 B creates den/f by 7",
+        "4 B removes den by 7",
+        "5 A chmods den 755",
+        "6 B removes den by 7",
+        "7 B lists . by 7",
+    ] {
+        world.play(line);
+    }
+    world.settle();
+    let expected = [
+        "1 B sees den by 7: directory 700, 0 bytes, 2 names, at 0",
+        "2 B lists den by 7: EACCES",
+        "3 B creates den/f by 7: EACCES",
+        "4 B removes den by 7: EACCES",
+        "7 B lists . by 7:",
+    ];
+    assert_eq!(world.log, expected);
 }
 
 #[test]

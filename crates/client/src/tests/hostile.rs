@@ -126,7 +126,11 @@ fn down() -> impl Strategy<Value = Down> {
     prop_oneof![
         6 => (1..8u64, vec(grant, 0..4))
             .prop_map(|(request, grants)| Down::Granted { request, grants }),
-        1 => (1..8u64, select(vec![LeaseRefusal::OverBudget, LeaseRefusal::TooMany]))
+        1 => (1..8u64, select(vec![
+            LeaseRefusal::OverBudget,
+            LeaseRefusal::TooMany,
+            LeaseRefusal::Denied,
+        ]))
             .prop_map(|(request, why)| Down::Refused { request, why }),
         2 => vec(recall, 0..3).prop_map(Down::Recall),
         2 => Just(Down::Renewed),
@@ -179,7 +183,7 @@ fn call() -> impl Strategy<Value = Call> {
         })),
         file().prop_map(|file| Call::Open { file, modes: Modes::posix(true, true) }),
         (0..4u64).prop_map(|handle| Call::Close { handle }),
-        Just(Call::Sync),
+        (0..4u64).prop_map(|at| Call::Sync { handle: at.checked_sub(1) }),
     ]
 }
 

@@ -28,14 +28,16 @@ impl Directory {
                 self.on_batch(client, *number, operations, progress)
             }
             Some(Ask::Fetch { request, keys }) => {
-                let values = values::fetched(&self.records, &self.grantor, client, keys)?;
+                let who = (client, &self.members[&client].users);
+                let values = values::fetched(&self.records, &self.grantor, who, keys)?;
                 let answer = Answer::Fetched { request: *request, values };
                 self.answer(progress, client, answer);
                 Ok(())
             }
             Some(Ask::List { request, directory, after }) => {
                 let (records, grantor) = (&self.records, &self.grantor);
-                let value = values::listed(records, grantor, client, directory, after.as_ref())?;
+                let who = (client, &self.members[&client].users);
+                let value = values::listed(records, grantor, who, directory, after.as_ref())?;
                 self.answer(progress, client, Answer::Listed { request: *request, value });
                 Ok(())
             }
@@ -111,7 +113,7 @@ impl Directory {
         let mut traces = std::mem::take(&mut progress.traces);
         for (file, is_orphan) in traces.orphaned {
             if is_orphan {
-                self.orphans.insert(file);
+                self.note_orphan(file, progress);
             } else {
                 self.orphans.remove(&file);
                 self.suspects.remove(&file);
@@ -124,6 +126,9 @@ impl Directory {
             } else {
                 member.locked.remove(&file);
             }
+        }
+        for file in traces.guarded {
+            self.hide_names(&file, progress);
         }
         // Times are a consequence: whoever reads them has to hear of it.
         traces.stirred.sort();

@@ -19,12 +19,15 @@ impl Directory {
         let mut files = BTreeMap::new();
         let mut names: BTreeMap<&FileId, Vec<(&FileId, Sort)>> = BTreeMap::new();
         let mut counts: BTreeMap<&FileId, u64> = BTreeMap::new();
+        let mut directories: BTreeMap<&FileId, u32> = BTreeMap::new();
         for (key, record) in self.records.iter() {
             match (record, &key.name) {
                 (Record::File(file), None) => drop(files.insert(&key.file, &**file)),
                 (Record::Entry(entry), Some(_)) => {
                     names.entry(&entry.file).or_default().push((&key.file, entry.sort));
                     *counts.entry(&key.file).or_insert(0) += 1;
+                    let is_directory = entry.sort == Sort::Directory;
+                    *directories.entry(&key.file).or_insert(0) += u32::from(is_directory);
                 }
                 _ => return Err(format!("{key:?} has a record of the wrong sort")),
             }
@@ -41,6 +44,10 @@ impl Directory {
             let count = counts.remove(file).unwrap_or(0);
             if record.numbering.names != count {
                 return Err(format!("{file} says {} names, has {count}", record.numbering.names));
+            }
+            let links = 2 + directories.get(file).copied().unwrap_or(0);
+            if record.sort == Sort::Directory && record.links != links {
+                return Err(format!("N1: {file} has {} links, not {links}", record.links));
             }
             check_above(file, &files)?;
         }
@@ -115,18 +122,17 @@ impl Directory {
 }
 
 fn check_record(file: &FileId, record: &File) -> Result<(), String> {
-    let is_directory = record.sort == Sort::Directory;
-    if is_directory && record.links != 1 {
-        return Err(format!("N1: the directory {file} has {} links", record.links));
-    }
-    if file.is_root() && !is_directory {
+    if file.is_root() && record.sort != Sort::Directory {
         return Err("the root is no directory".to_owned());
     }
     Ok(())
 }
 
 fn check_names(file: &FileId, record: &File, names: &[(&FileId, Sort)]) -> Result<(), String> {
-    let expected = if file.is_root() { 0 } else { record.links as usize };
+    let expected = match record.sort {
+        Sort::Directory => usize::from(!file.is_root()),
+        Sort::Regular | Sort::Symlink | Sort::Special(_) => record.links as usize,
+    };
     if names.len() != expected {
         return Err(format!("N1: {file} has {} names and {expected} links", names.len()));
     }

@@ -19,6 +19,12 @@ pub struct Standing {
 }
 
 impl Directory {
+    /// Whether anything comes of what this machine says: it was admitted, or need not be.
+    pub fn hears(&self, client: Client) -> bool {
+        let is_anybody = self.settings.admits_anybody && client != Client::GROUP;
+        is_anybody || self.members.contains_key(&client)
+    }
+
     /// Every client that was admitted, and how far it has got.
     pub fn clients(&self) -> impl Iterator<Item = (Client, Standing)> {
         self.members.iter().map(|(client, member)| {

@@ -5,9 +5,11 @@
 //! each such file becomes a suspect, whoever knows anything of it is asked to let go, and once nobody
 //! may change it or has it open the group takes it out of the world itself.
 
+use std::ops::Bound;
+
 use base::{FileId, Instant};
-use borsh::BorshSerialize;
-use lease::{Client, Field, message::Down};
+use borsh::{BorshDeserialize, BorshSerialize};
+use lease::{Client, Field, Terms, message::Return};
 
 use crate::{
     record::{File, Key},
@@ -17,11 +19,11 @@ use crate::{
 
 use super::{Directory, Progress};
 
-/// The most suspects that are looked at in one command.
-const SWEEP_MAX: usize = 256;
+/// The most suspects that are looked at in one command, and as many that it touches.
+pub(super) const SWEEP_MAX: usize = 256;
 
 /// How far we are with a suspect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(super) enum Suspicion {
     /// Nobody was asked yet.
     Fresh,
@@ -70,7 +72,8 @@ impl Directory {
     }
 
     /// Whoever may lock the file has fewer locks to fear for it, so that nothing it did is refused; it
-    /// has only to hear of it.
+    /// has only to hear of it. Even whoever is granted it by this very command: it may have known it
+    /// before, and then goes by what it knew.
     fn unlock(
         &mut self,
         client: Client,
@@ -84,43 +87,67 @@ impl Directory {
         record.set_locks(locks);
         self.records.set_file(file, Some(record));
         self.records.commit();
-        let scope = Field::Locks.of(file);
-        // Whoever is granted it by this very command is told the new value.
-        let spare: Vec<Client> = progress
-            .said
-            .iter()
-            .filter(|(_, response)| match &response.lease.body {
-                Down::Granted { grants, .. } => grants.iter().any(|g| g.scope.contains(&scope)),
-                _ => false,
-            })
-            .map(|(to, _)| *to)
-            .collect();
         let mut said = Vec::new();
-        self.grantor.disturb(progress.now, &scope, &spare, &mut said);
+        self.grantor.disturb(progress.now, &Field::Locks.of(file), &[], &mut said);
         self.say(progress, said);
         Ok(())
     }
 
+    /// A file has lost its last name. If somebody was lost before who had it open, nobody will say that
+    /// it is closed.
+    pub(super) fn note_orphan(&mut self, file: FileId, progress: &mut Progress) {
+        if self.grantor.has_farewell_in(&Field::Whole.of(&file)) {
+            self.suspects.insert(file.clone(), Suspicion::Fresh);
+            progress.is_sweeping = true;
+            progress.has_suspects = true;
+        }
+        self.orphans.insert(file);
+    }
+
+    /// Notes which suspects something was given back of: nobody may have them open any more.
+    pub(super) fn note_touched(&mut self, returns: &[Return], progress: &mut Progress) {
+        if self.suspects.is_empty() {
+            return;
+        }
+        for Return { part, .. } in returns {
+            let below = self.suspects.range(&part.file..).map(|(file, _)| file);
+            let below = below.take_while(|file| part.file.is_prefix_of(file));
+            let is_in = |file: &&FileId| part.field == Field::Tree || **file == part.file;
+            let room = SWEEP_MAX.saturating_sub(progress.touched.len());
+            progress.touched.extend(below.take_while(is_in).take(room).cloned());
+        }
+    }
+
     /// Looks at some suspects: those that nobody has open are to go, of the others everybody lets go.
     pub(super) fn sweep(&mut self, progress: &mut Progress) {
+        let mut files = std::mem::take(&mut progress.touched);
+        if std::mem::take(&mut progress.is_sweeping) {
+            files.extend(self.next_suspects());
+            self.plan_sweep(progress.now, std::mem::take(&mut progress.has_suspects));
+        }
         let mut said = Vec::new();
-        let mut seen = 0;
-        for (file, suspicion) in &mut self.suspects {
-            if seen == SWEEP_MAX {
-                break;
-            }
-            let whole = Field::Whole.of(file);
+        for file in files {
+            let Some(suspicion) = self.suspects.get_mut(&file) else { continue };
+            let whole = Field::Whole.of(&file);
             if self.grantor.is_unclaimed(&whole) {
-                progress.gone.push(file.clone());
-                seen += 1;
+                progress.gone.push(file);
             } else if *suspicion == Suspicion::Fresh {
                 *suspicion = Suspicion::Asked;
                 self.grantor.disturb(progress.now, &whole, &[], &mut said);
-                seen += 1;
             }
         }
-        progress.is_sweeping = false;
         self.say(progress, said);
+    }
+
+    /// The next suspects in their turn.
+    fn next_suspects(&mut self) -> Vec<FileId> {
+        let from = self.swept.take().map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.suspects.range((from, Bound::Unbounded)).map(|(file, _)| file);
+        let next: Vec<FileId> = rest.take(SWEEP_MAX + 1).cloned().collect();
+        if next.len() > SWEEP_MAX {
+            self.swept = next.get(SWEEP_MAX - 1).cloned();
+        }
+        next.into_iter().take(SWEEP_MAX).collect()
     }
 
     /// Takes out of the world what was found to be closed.
@@ -137,7 +164,9 @@ impl Directory {
         for file in std::mem::take(&mut progress.gone) {
             self.reap(&file)?;
         }
-        self.plan_sweep(progress.now, std::mem::take(&mut progress.has_suspects));
+        if self.suspects.is_empty() {
+            (self.sweep, self.swept) = (None, None);
+        }
         Ok(())
     }
 
@@ -157,13 +186,17 @@ impl Directory {
         Ok(())
     }
 
-    /// Waits ever longer, as whoever closes the file last says so; new suspects are looked at soon.
+    /// When to look again: soon at those whose turn has not come and at new ones, then ever later, as
+    /// whoever closes such a file last says so.
     fn plan_sweep(&mut self, now: Instant, is_new: bool) {
-        let terms = self.settings.terms;
-        let every = match self.sweep {
-            Some((_, every)) if !is_new => (2 * every).min(terms.lease),
-            _ => terms.repeat,
-        };
-        self.sweep = (!self.suspects.is_empty()).then(|| (now + every, every));
+        let Terms { repeat, lease, .. } = self.settings.terms;
+        self.sweep = Some(match self.sweep {
+            Some((_, every)) if !is_new && self.swept.is_none() => {
+                let every = (2 * every).min(lease);
+                (now + every, every)
+            }
+            Some((_, every)) if !is_new => (now + repeat, every),
+            _ => (now + repeat, repeat),
+        });
     }
 }

@@ -3,13 +3,14 @@
 mod histories;
 mod hostile;
 mod lost;
+mod secret;
 mod values;
 mod world;
 
 use world::World;
 
 use super::*;
-use crate::record::Record;
+use crate::{Act, Actor, operation::Changes, record::Record};
 
 /// A directory with one broken thing in it.
 #[track_caller]
@@ -46,7 +47,7 @@ fn the_check_notices_each_thing_that_does_not_fit() {
     });
     broken("N1", |directory| {
         let d = key(directory, "d");
-        change(directory, &d, |file| file.links = 2);
+        change(directory, &d, |file| file.links = 3);
     });
     broken("N2", |directory| {
         let d = key(directory, "d");
@@ -87,7 +88,7 @@ fn the_check_notices_each_thing_that_does_not_fit() {
 #[test]
 fn commands_have_canonical_bytes() {
     let lease = lease::message::Upward { session: 1, stamp: Instant::START, body: Up::Renew };
-    let users = [Users::Any, Users::These(BTreeSet::from([1, 5]))];
+    let users = [Users::Any, world::users(&[(1, &[1, 5]), (5, &[])])];
     let mut commands = vec![Command::Tick];
     commands.extend(users.map(|users| Command::Admit { client: Client(3), users }));
     commands.push(Command::Heard { client: Client(3), request: Request { lease, ask: None } });
@@ -121,6 +122,18 @@ fn equal_commands_give_equal_digests_and_others_do_not() {
     let script = "1 mkdir / d; 2 create d a; 1 unlink d a";
     assert_eq!(run(script), run(script));
     assert_ne!(run(script), run("1 mkdir / d; 2 create d a"));
+}
+
+#[test]
+fn changing_no_attribute_changes_nothing_whoever_does_it() {
+    let mut world = World::new(2);
+    world.script("1 create / a");
+    let before = world.directory.records.sum().to_vec();
+    world.pass(10);
+    let act = Act::SetAttr { file: world.find("a"), changes: Changes::default() };
+    let nobody = Actor { uid: 99, gid: 99, groups: vec![] };
+    assert_eq!(world.act(2, &nobody, act), Ok(()));
+    assert_eq!(world.directory.records.sum().to_vec(), before);
 }
 
 #[test]

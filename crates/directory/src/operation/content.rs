@@ -28,6 +28,7 @@ pub(super) fn perform(
     match record.sort {
         Sort::Directory => return Err(Refusal::IsDirectory.into()),
         Sort::Symlink => return Err(Refusal::IsSymlink.into()),
+        Sort::Special(_) => return Err(Refusal::Senseless.into()),
         Sort::Regular if i64::try_from(content.size).is_err() => {
             return Err(Refusal::Senseless.into());
         }

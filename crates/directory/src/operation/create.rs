@@ -1,4 +1,4 @@
-//! Create, mkdir and symlink: a new file of some sort under an unused name.
+//! Create, mkdir, symlink and mknod: a new file of some sort under an unused name.
 
 use base::FileId;
 use lease::Name;
@@ -33,7 +33,7 @@ pub(super) fn perform_symlink(
     perform(view, actor, time, directory, name, Sort::Symlink, 0o777, target, birth)
 }
 
-#[expect(clippy::too_many_arguments, reason = "three operations are one, less these")]
+#[expect(clippy::too_many_arguments, reason = "four operations are one, less these")]
 pub(super) fn perform(
     view: &mut impl View,
     actor: &Actor,
@@ -48,6 +48,9 @@ pub(super) fn perform(
     let parent = enter(view, actor, directory)?;
     name_not_in_use(view, directory, name)?;
     actor.must(&parent, Use::Write)?;
+    if matches!(sort, Sort::Special(special) if special.is_device()) && !actor.is_root() {
+        return Err(Refusal::NotOwner.into());
+    }
     if !target.is_empty() {
         // Its burial gives them back, as that of any file.
         view.spend(target.len() as i64)?;
@@ -78,12 +81,12 @@ pub(super) fn perform(
         access,
         times: Times { accessed: time, modified: time, changed: time },
         content: Content { size: target.len() as u64, manifest: None },
-        links: 1,
+        links: if is_directory { 2 } else { 1 },
         parent: directory.clone(),
         numbering: if is_directory { Numbering::of(view.client()) } else { Numbering::default() },
         rare,
     };
     view.set_file(&birth.file, file);
     view.set_entry(directory, name, Some(Entry { file: birth.file.clone(), sort }));
-    names_changed(view, directory, time)
+    names_changed(view, directory, time, i32::from(is_directory))
 }

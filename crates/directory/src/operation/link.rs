@@ -43,5 +43,5 @@ pub(super) fn perform(
     let entry = Entry { file: file.clone(), sort: record.sort };
     view.set_file(file, record);
     view.set_entry(directory, name, Some(entry));
-    names_changed(view, directory, time)
+    names_changed(view, directory, time, 0)
 }

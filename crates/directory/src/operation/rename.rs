@@ -65,6 +65,9 @@ impl Rename<'_> {
             };
             view.know(&[want])?;
         }
+        let is_directory = |entry: &Entry| i32::from(entry.sort == Sort::Directory);
+        let (moves, goes) = (is_directory(&moved), there.as_ref().map_or(0, is_directory));
+        let comes = if self.over == Over::Exchange { goes } else { 0 };
         match there {
             Some(there) if self.over == Over::Exchange => {
                 self.may_leave(view, actor, &there)?;
@@ -86,8 +89,8 @@ impl Rename<'_> {
         }
         self.settle(view, &moved.file, self.to, time)?;
         view.set_entry(self.to, self.to_name, Some(moved));
-        names_changed(view, self.from, time)?;
-        names_changed(view, self.to, time)
+        names_changed(view, self.from, time, comes - moves)?;
+        names_changed(view, self.to, time, moves - goes)
     }
 
     /// Goes on only if nothing comes to lie below itself (D5).

@@ -32,5 +32,5 @@ pub(super) fn perform(
     }
     view.bury(&entry.file);
     view.set_entry(directory, name, None);
-    names_changed(view, directory, time)
+    names_changed(view, directory, time, -1)
 }

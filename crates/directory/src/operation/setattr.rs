@@ -42,6 +42,11 @@ impl Changes {
         self.mode.is_some() || self.uid.is_some() || self.gid.is_some()
     }
 
+    /// Whether nothing changes.
+    fn is_empty(&self) -> bool {
+        !self.has_access() && !self.has_times()
+    }
+
     fn has_times(&self) -> bool {
         self.accessed.is_some() || self.modified.is_some()
     }
@@ -63,6 +68,10 @@ pub(super) fn perform(
     file: &FileId,
     changes: &Changes,
 ) -> Result<(), Stop> {
+    // As `utimensat` that omits both times: anybody may, and not even the time of last change is touched.
+    if changes.is_empty() {
+        return Ok(());
+    }
     // Setting times needs to know who may, not to change it.
     let access = Field::Access.of(file);
     let mut wants = vec![if changes.has_access() { write(access) } else { read(access) }];

@@ -29,5 +29,5 @@ pub(super) fn perform(
     view.know(&[all(&entry.file)])?;
     lose_name(view, &entry.file, time, is_open)?;
     view.set_entry(directory, name, None);
-    names_changed(view, directory, time)
+    names_changed(view, directory, time, 0)
 }

@@ -157,6 +157,7 @@ impl Grantor {
         for want in request.wants {
             // More than was asked would get in the way of what else was asked of the same file.
             let is_alone = is_single || wants_of.get(&want.scope.file) == Some(&1);
+            let is_alone = is_alone && !request.is_narrow;
             tickets.extend(self.waits.meeting(&want.scope).map(|(_, (ticket, _), _)| ticket));
             if request.is_farewell {
                 self.drop_truth(&want.scope, client);

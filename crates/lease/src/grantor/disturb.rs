@@ -1,14 +1,13 @@
-//! What whoever applies operations may do on the group's behalf: change a value as a consequence of
-//! something else, and see to it that whoever believes the old one hears of it.
+//! What whoever applies operations may do to what was promised: have everybody let go of a value that
+//! has changed as a consequence of something else, and end a session on evidence.
+//!
+//! What it may ask is in `promise`.
 
 use std::collections::BTreeSet;
 
 use base::Instant;
 
-use crate::{
-    Client, Kind, Scope,
-    message::{Down, Downward, Want},
-};
+use crate::{Client, Kind, Scope, message::Want};
 
 use super::{Grantor, Output, answer::Answers};
 
@@ -40,26 +39,9 @@ impl Grantor {
         self.settle(now, tickets, answers, out);
     }
 
-    /// Whether nobody may change anything in this scope, and nobody's boolean in it is true.
-    pub fn is_unclaimed(&self, scope: &Scope) -> bool {
-        let mut claims = self.leases.meeting(scope).filter(|(_, (holder, _), lease)| {
-            *holder != Client::GROUP && lease.kind().is_change() && lease.touches(scope)
-        });
-        claims.next().is_none() && self.truths.meeting(scope).next().is_none()
-    }
-
-    /// Whether the client was promised this scope, but perhaps for a stated few in it.
-    pub fn promises_most(&self, client: Client, scope: &Scope) -> bool {
-        self.leases.meeting(scope).any(|(around, (holder, _), lease)| {
-            holder == client && around.contains(scope) && lease.touches(scope)
-        })
-    }
-
-    /// What to tell a client that is told something else than of leases.
-    pub fn renewed(&self, now: Instant, client: Client) -> Option<Downward> {
-        let mut out = Vec::new();
-        self.say(now, client, Down::Renewed, &mut out);
-        out.pop().map(|(_, message)| message)
+    /// Ends a client's session on evidence against it.
+    pub fn expel(&mut self, now: Instant, client: Client, out: &mut Vec<Output>) {
+        self.lose(now, client, out);
     }
 }
 
@@ -70,7 +52,7 @@ mod tests {
     use super::*;
     use crate::{
         Field, Policy, Terms,
-        message::{Up, Upward},
+        message::{Down, Downward, Up, Upward},
     };
 
     const READER: Client = Client(1);

@@ -1,10 +1,11 @@
 //! A lease as the grantor keeps it, in as few bytes as can be: a million of these are kept.
 
 use base::Instant;
+use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{Kind, Scope, message::Want};
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub(super) struct Lease {
     /// The serial number, times four, plus the kind.
     mark: u64,

@@ -1,10 +1,11 @@
-//! What whoever applies operations may ask of the grantor.
-
-use base::Instant;
+//! What whoever applies operations may ask: who was promised what, and whether anybody still relies on
+//! it or may change it.
+//!
+//! Nothing changes here. What it may do is in `disturb`.
 
 use crate::{Client, Kind, Scope};
 
-use super::{Grantor, Output};
+use super::Grantor;
 
 impl Grantor {
     /// Whether this is the client's present session, and it has not been lost. What was done in any
@@ -56,8 +57,26 @@ impl Grantor {
         truths.next().is_none() && is_alone()
     }
 
-    /// Ends a client's session on evidence against it.
-    pub fn expel(&mut self, now: Instant, client: Client, out: &mut Vec<Output>) {
-        self.lose(now, client, out);
+    /// Whether nobody may change anything in this scope, and nobody's boolean in it is true.
+    pub fn is_unclaimed(&self, scope: &Scope) -> bool {
+        let mut claims = self.leases.meeting(scope).filter(|(_, (holder, _), lease)| {
+            *holder != Client::GROUP && lease.kind().is_change() && lease.touches(scope)
+        });
+        claims.next().is_none() && self.truths.meeting(scope).next().is_none()
+    }
+
+    /// Whether the client was promised this scope, but perhaps for a stated few in it.
+    pub fn promises_most(&self, client: Client, scope: &Scope) -> bool {
+        self.leases.meeting(scope).any(|(around, (holder, _), lease)| {
+            holder == client && around.contains(scope) && lease.touches(scope)
+        })
+    }
+
+    /// Whether a lost session's boolean in this scope is still true, since somebody relies on it. Once
+    /// nobody does, it ends unheard.
+    pub fn has_farewell_in(&self, scope: &Scope) -> bool {
+        self.waits.meeting(scope).any(|(_, (ticket, _), _)| {
+            self.requests.get(&ticket).is_some_and(|request| request.is_farewell)
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{FileId, Instant};
+use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{Client, Field, Scope, kind::Side};
 
@@ -10,7 +11,7 @@ use crate::{Client, Field, Scope, kind::Side};
 pub(super) type Lot = (Client, Scope, Side);
 
 /// The recalls that are out: at most one for each lease.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub(super) struct Recalls {
     all: BTreeMap<Lot, Recalled>,
     /// When each recall is to be repeated.
@@ -21,7 +22,7 @@ pub(super) struct Recalls {
     estranged: BTreeMap<Client, usize>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 struct Recalled {
     /// What is wanted back, and whether reading may go on.
     parts: BTreeMap<Scope, bool>,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use base::Instant;
+use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
     Client, Kind, Scope,
@@ -11,7 +12,7 @@ use crate::{
 
 use super::{Grantor, Output, Request, answer::Answers};
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub(super) struct Session {
     /// The holder's own count of its sessions.
     number: u64,
@@ -176,7 +177,8 @@ impl Grantor {
             if self.conflicts(client, &want).is_empty() {
                 self.drop_truth(scope, client);
             } else if !self.has_farewell(client, scope) {
-                let farewell = Request { client, id: 0, wants: vec![want], is_farewell: true };
+                let (wants, is_narrow) = (vec![want], true);
+                let farewell = Request { client, id: 0, wants, is_narrow, is_farewell: true };
                 freed.insert(self.enqueue(farewell));
             }
         }
@@ -216,6 +218,13 @@ impl Grantor {
             let recalls = recalls.collect();
             self.say(now, *client, Down::Recall(recalls), out);
         }
+    }
+
+    /// What to tell a client that is told something else than of leases.
+    pub fn renewed(&self, now: Instant, client: Client) -> Option<Downward> {
+        let mut out = Vec::new();
+        self.say(now, client, Down::Renewed, &mut out);
+        out.pop().map(|(_, message)| message)
     }
 
     pub(super) fn say(&self, now: Instant, client: Client, body: Down, out: &mut Vec<Output>) {

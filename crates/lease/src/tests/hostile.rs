@@ -4,8 +4,8 @@ use base::{Instant, Machine};
 
 use crate::{
     Client, Grantor, Kind, Policy, Scope, Terms,
-    grantor::Output,
-    message::{Down, Grant, Recall, Return, Up, Upward, Want},
+    grantor::{Favour, Output},
+    message::{Down, Grant, Recall, Refusal, Return, Up, Upward, Want},
     script::scope,
 };
 
@@ -122,4 +122,22 @@ fn waiting_is_bounded_and_ends_with_the_session() {
     assert_eq!(grantor.waiting_count(), 0);
     let out = ask(&mut grantor, 2, 1, "2:content", Kind::Read);
     assert_eq!(out, [], "that session is over");
+}
+
+#[test]
+fn whoever_runs_the_grantor_says_whether_more_is_granted_than_was_asked_or_nothing() {
+    let mut grantor = Grantor::new(Terms::default(), Policy::default());
+    let mut ask = |client: u32, at: &str, favour| {
+        let wants = vec![Want { scope: scope(at), kind: Kind::Read }];
+        let body = Up::Ask { request: 1, wants, together: true };
+        let message = Upward { session: 1, stamp: NOW, body };
+        let mut out = Vec::new();
+        grantor.step_with(NOW, (Client(client), message), favour, &mut out);
+        out
+    };
+    assert_eq!(granted(&ask(1, "1:access", Favour::Generous)).scope, scope("1:*"));
+    assert_eq!(granted(&ask(2, "1:access", Favour::Narrow)).scope, scope("1:access"));
+    let denied = Down::Refused { request: 1, why: Refusal::Denied };
+    assert_eq!(ask(3, "1:access", Favour::Denied)[0].1.body, denied);
+    assert_eq!(grantor.lease_count(), 2);
 }

@@ -56,6 +56,12 @@ impl fmt::Debug for Letter {
 pub(crate) enum Note {
     /// A program did something.
     Did { life: u32, program: usize, tag: i64, actor: User, step: Step, outcome: Outcome },
+    /// The system has failed to do something, and nobody knows why.
+    Needless { step: Step, outcome: Outcome },
+    /// A handle is being closed, which takes a while.
+    Closing { life: u32, handle: u64 },
+    /// A client has lost its session.
+    Bereft,
     /// A client's session has this number in this life.
     Lives { life: u32, session: u64 },
     /// The group has applied a batch.

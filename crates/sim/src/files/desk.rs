@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use base::{Duration, Instant, Machine, Rng};
-use client::{Call, Client, Failure, Input, Modes, Output, Reply, Settings};
-use directory::{Act, Birth, File, Refusal, record::Content};
+use client::{Client, Failure, Input, Output, Settings};
 use wire::Message;
 
 use super::{
     actor::{Letter, Note, Out, SERVER},
     program::Program,
-    step::{Outcome, Seen, Stat, Step, manifest},
+    spoken::{asked, outcome},
+    step::{Outcome, Seen, Step},
     tamper::Tamper,
 };
 
@@ -18,37 +18,68 @@ pub(crate) struct Desk<T> {
     client: Client,
     settings: Settings,
     programs: Vec<Seat>,
-    /// The calls under way: which program, and what.
-    calls: BTreeMap<u64, (usize, i64, Step)>,
+    /// One for each program, and one that pushes everything.
+    calls: BTreeMap<u64, Call>,
     call_next: u64,
+    /// The life in which each handle was handed out. Closed ones go, and all with a restart.
+    handles: BTreeMap<u64, u32>,
+    /// Somebody has yet to be told that something was lost.
+    owes_loss: bool,
+    /// When to push everything.
+    sync_at: Option<Instant>,
     /// How often it has started with nothing.
     life: u32,
     /// The session in which it lives, as far as anybody was told.
     session: Option<u64>,
     /// Counted up, so that tags are unique.
     tag_next: i64,
-    pace: Duration,
+    habit: Habit,
     rng: Rng,
     tamper: T,
+}
+
+/// How people behave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habit {
+    /// How long they think on average.
+    pub(crate) pace: Duration,
+    /// How often they do not wait for an answer that takes a while.
+    pub(crate) impatience: f64,
 }
 
 struct Seat {
     program: Program,
     /// When it does the next thing; none while it waits for an answer or has nothing to do.
     act_at: Option<Instant>,
+    /// When it does not wait any more, and for which call.
+    cancel_at: Option<(Instant, u64)>,
 }
+
+/// A call under way.
+struct Call {
+    /// Which program made it; none if everything is pushed.
+    program: Option<usize>,
+    tag: i64,
+    step: Step,
+    /// In which life.
+    life: u32,
+    is_cancelled: bool,
+}
+
+/// With fewer calls at a time than this, there may be too many.
+pub(crate) const CALLS_ENOUGH: usize = 64;
 
 impl<T: Tamper> Desk<T> {
     pub(crate) fn new(
         settings: Settings,
         programs: Vec<Program>,
-        pace: Duration,
+        habit: Habit,
         mut rng: Rng,
         tamper: T,
     ) -> Desk<T> {
         let mut seat = |program| {
             let first = Duration::from_millis(rng.below(1_000));
-            Seat { program, act_at: Some(Instant::START + first) }
+            Seat { program, act_at: Some(Instant::START + first), cancel_at: None }
         };
         let programs = programs.into_iter().map(&mut seat).collect();
         let client = Client::new(settings);
@@ -58,10 +89,13 @@ impl<T: Tamper> Desk<T> {
             programs,
             calls: BTreeMap::new(),
             call_next: 1,
+            handles: BTreeMap::new(),
+            owes_loss: false,
+            sync_at: None,
             life: 0,
             session: None,
             tag_next: 0,
-            pace,
+            habit,
             rng,
             tamper,
         }
@@ -69,7 +103,7 @@ impl<T: Tamper> Desk<T> {
 
     /// Whether somebody waits for an answer.
     pub(crate) fn is_waiting(&self) -> Option<&Step> {
-        self.calls.values().map(|(_, _, step)| step).next()
+        self.calls.values().map(|call| &call.step).next()
     }
 
     /// Nobody starts anything new.
@@ -79,9 +113,9 @@ impl<T: Tamper> Desk<T> {
         }
     }
 
-    /// Pushes everything.
-    pub(crate) fn sync(&mut self, now: Instant, out: &mut Out<T>) {
-        self.call(now, 0, Step::Sync, out);
+    /// Pushes everything, as soon as it may.
+    pub(crate) fn sync(&mut self, now: Instant) {
+        self.sync_at = Some(self.tamper.clock(now));
     }
 
     pub(crate) fn deliver(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Out<T>) {
@@ -98,12 +132,19 @@ impl<T: Tamper> Desk<T> {
         let mut wanted = Vec::new();
         self.client.tick(now, &mut wanted);
         self.follow(now, wanted, out);
+        if self.sync_at.take_if(|at| *at <= now).is_some() {
+            self.call(now, None, Step::Sync, out);
+        }
         for index in 0..self.programs.len() {
+            let seat = &mut self.programs[index];
+            if let Some((_, call)) = seat.cancel_at.take_if(|(at, _)| *at <= now) {
+                self.cancel(now, call, out);
+            }
             let seat = &mut self.programs[index];
             if seat.act_at.is_some_and(|at| at <= now) {
                 seat.act_at = None;
                 match seat.program.next(&mut self.rng) {
-                    Some(step) => self.call(now, index, step, out),
+                    Some(step) => self.call(now, Some(index), step, out),
                     None if seat.program.is_resting() => {}
                     None => self.think(now, index),
                 }
@@ -112,8 +153,11 @@ impl<T: Tamper> Desk<T> {
     }
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        let seats = self.programs.iter().filter_map(|seat| seat.act_at);
-        let at = seats.chain(self.client.wake_at()).min();
+        let seats = self.programs.iter().flat_map(|seat| {
+            let cancel_at = seat.cancel_at.map(|(at, _)| at);
+            seat.act_at.into_iter().chain(cancel_at)
+        });
+        let at = seats.chain(self.client.wake_at()).chain(self.sync_at).min();
         at.map(|at| self.tamper.clock_back(at))
     }
 
@@ -123,12 +167,15 @@ impl<T: Tamper> Desk<T> {
         self.settings.session = self.client.session() + 1;
         self.client = Client::new(self.settings);
         self.begin_life(out);
+        self.handles.clear();
+        self.owes_loss = false;
         let calls = std::mem::take(&mut self.calls);
-        for (index, tag, step) in calls.into_values() {
-            self.told(index, tag, step, Outcome::Failed, out);
+        for call in calls.into_values() {
+            self.told(now, call, Outcome::Lost, out);
         }
         for index in 0..self.programs.len() {
-            self.programs[index].program.see(&Step::Sync, &Outcome::Failed);
+            self.programs[index].program.start_again();
+            self.programs[index].cancel_at = None;
             self.think(now, index);
         }
     }
@@ -141,11 +188,11 @@ impl<T: Tamper> Desk<T> {
     }
 
     fn think(&mut self, now: Instant, index: usize) {
-        let pause = self.pace.mul_f64(2.0 * self.rng.unit()).max(Duration::from_nanos(1));
+        let pause = self.habit.pace.mul_f64(2.0 * self.rng.unit()).max(Duration::from_nanos(1));
         self.programs[index].act_at = Some(now + pause);
     }
 
-    fn call(&mut self, now: Instant, index: usize, step: Step, out: &mut Out<T>) {
+    fn call(&mut self, now: Instant, index: Option<usize>, step: Step, out: &mut Out<T>) {
         if self.session.is_none() {
             self.begin_life(out);
         }
@@ -153,10 +200,34 @@ impl<T: Tamper> Desk<T> {
         self.call_next += 1;
         self.tag_next += 1;
         let tag = self.tag_next * 64 + i64::from(self.settings.client.0);
-        let actor = self.tamper.actor(self.programs[index].program.actor.clone());
-        let what = asked(&step);
-        self.calls.insert(call, (index, tag, step));
+        let program = &self.programs[index.unwrap_or(0)].program;
+        let actor = self.tamper.actor(program.actor.clone());
+        let what = self.tamper.call(asked(&step));
+        let life = self.life;
+        self.calls.insert(call, Call { program: index, tag, step, life, is_cancelled: false });
         self.step(now, Input::Call { call, actor, time: tag, what }, out);
+        if let Some(Step::Close { handle }) = self.calls.get(&call).map(|call| &call.step) {
+            out.note(Note::Closing { life: self.life, handle: *handle });
+        }
+        if let Some(index) = index
+            && self.calls.contains_key(&call)
+            && self.rng.chance(self.habit.impatience)
+        {
+            let patience = Duration::from_millis(self.rng.below(500));
+            self.programs[index].cancel_at = Some((now + patience, call));
+        }
+    }
+
+    fn cancel(&mut self, now: Instant, call: u64, out: &mut Out<T>) {
+        let Some(under_way) = self.calls.get_mut(&call) else { return };
+        under_way.is_cancelled = true;
+        if self.tamper.heeds_cancel() {
+            return self.step(now, Input::Cancel { call }, out);
+        }
+        if !matches!(under_way.step, Step::Close { .. }) {
+            let result = Err(Failure::Cancelled);
+            self.follow(now, vec![Output::Return { call, result }], out);
+        }
     }
 
     fn step(&mut self, now: Instant, input: Input, out: &mut Out<T>) {
@@ -177,103 +248,89 @@ impl<T: Tamper> Desk<T> {
                     }
                 }
                 Output::Return { call, result } => {
-                    let Some((index, tag, step)) = self.calls.remove(&call) else { continue };
-                    self.told(index, tag, step, outcome(result), out);
-                    self.think(now, index);
+                    let Some(call) = self.calls.remove(&call) else { continue };
+                    let index = call.program;
+                    let outcome = outcome(self.tamper.result(result));
+                    self.told(now, call, outcome, out);
+                    if let Some(index) = index {
+                        self.programs[index].cancel_at = None;
+                        self.think(now, index);
+                    }
                 }
                 Output::Lost { operations, .. } => {
                     out.mark("a session is lost");
                     if !operations.is_empty() {
                         out.mark("operations are lost with their session");
                     }
+                    out.note(Note::Bereft);
+                    self.owes_loss = true;
                     self.begin_life(out);
+                    for seat in &mut self.programs {
+                        seat.program.lose_handle();
+                    }
                 }
             }
         }
     }
 
-    fn told(&mut self, index: usize, tag: i64, step: Step, outcome: Outcome, out: &mut Out<T>) {
+    fn told(&mut self, now: Instant, call: Call, outcome: Outcome, out: &mut Out<T>) {
+        self.mark(&call.step, &outcome, out);
+        if !self.has_excuse(&call, &outcome) {
+            out.note(Note::Needless { step: call.step.clone(), outcome: outcome.clone() });
+        }
+        let Call { program, tag, step, life, .. } = call;
+        match (&step, &outcome) {
+            (Step::Open { .. }, Outcome::Seen(Seen::Handle(handle))) => {
+                self.handles.insert(*handle, self.life);
+            }
+            (Step::Close { handle }, Outcome::Seen(_) | Outcome::Lost) => {
+                self.handles.remove(handle);
+            }
+            (Step::Sync, Outcome::Lost) if life == self.life => self.owes_loss = false,
+            _ => {}
+        }
+        if program.is_none() && !matches!(outcome, Outcome::Seen(_)) {
+            self.sync_at = Some(now + Duration::from_millis(100));
+        }
+        let index = program.unwrap_or(0);
         let program = &mut self.programs[index].program;
         program.see(&step, &outcome);
         let (life, actor) = (self.life, program.actor.clone());
         out.note(Note::Did { life, program: index, tag, actor, step, outcome });
     }
-}
 
-/// What the product is asked for.
-fn asked(step: &Step) -> Call {
-    let birth = Birth::default;
-    match step.clone() {
-        Step::Lookup { directory, name } => Call::Lookup { directory, name },
-        Step::Stat { file } => Call::GetAttr { file },
-        Step::List { directory } => Call::List { directory, after: None, count: usize::MAX },
-        Step::ReadLink { file } => Call::ReadLink { file },
-        Step::Create { directory, name, mode } => {
-            Call::Do(Act::Create { directory, name, mode, birth: birth() })
+    /// Whether the system may have failed to do this.
+    fn has_excuse(&self, call: &Call, outcome: &Outcome) -> bool {
+        let of_life = |life: u32| self.handles.values().filter(|of| **of == life).count();
+        match outcome {
+            Outcome::Seen(_) | Outcome::Refused(_) => true,
+            Outcome::Cancelled => call.is_cancelled,
+            Outcome::Busy => {
+                let is_open = matches!(call.step, Step::Open { .. });
+                let is_crowded = is_open && of_life(self.life) >= self.settings.handles_max;
+                is_crowded || self.settings.calls_max < CALLS_ENOUGH
+            }
+            Outcome::Lost => match call.step.handle() {
+                _ if call.life < self.life => true,
+                Some(handle) => self.handles.get(&handle).is_some_and(|life| *life < self.life),
+                None => call.step == Step::Sync && self.owes_loss,
+            },
         }
-        Step::Mkdir { directory, name, mode } => {
-            Call::Do(Act::Mkdir { directory, name, mode, birth: birth() })
-        }
-        Step::Symlink { directory, name, target } => {
-            Call::Do(Act::Symlink { directory, name, target, birth: birth() })
-        }
-        Step::Link { file, directory, name } => Call::Do(Act::Link { file, directory, name }),
-        Step::Unlink { directory, name } => {
-            Call::Do(Act::Unlink { directory, name, is_open: false })
-        }
-        Step::Rmdir { directory, name } => Call::Do(Act::Rmdir { directory, name }),
-        Step::Rename { from, from_name, to, to_name, over } => {
-            Call::Do(Act::Rename { from, from_name, to, to_name, over, is_open: false })
-        }
-        Step::SetAttr { file, changes } => Call::Do(Act::SetAttr { file, changes }),
-        Step::SetXattr { file, name, value, when } => {
-            Call::Do(Act::SetXattr { file, name, value, when })
-        }
-        Step::GetXattr { file, name } => Call::GetXattr { file, name },
-        Step::Write { file, bytes } => {
-            let content = Content { size: bytes.len() as u64, manifest: Some(manifest(&bytes)) };
-            Call::Do(Act::SetContent { file, content })
-        }
-        Step::Open { file, writes } => Call::Open { file, modes: Modes::posix(true, writes) },
-        Step::Close { handle } => Call::Close { handle },
-        Step::Lock { file, owner, start, end, hold, .. } => {
-            Call::Do(Act::Lock { file, owner, start, end, hold })
-        }
-        Step::Sync => Call::Sync,
     }
-}
 
-/// What a program is told.
-fn outcome(result: Result<Reply, Failure>) -> Outcome {
-    let reply = match result {
-        Ok(reply) => reply,
-        // The reference forgets what is gone.
-        Err(Failure::Refused(Refusal::Gone)) => return Outcome::Refused("ENOENT"),
-        Err(Failure::Refused(refusal)) => return Outcome::Refused(refusal.errno()),
-        Err(Failure::Lost | Failure::Busy | Failure::Cancelled) => return Outcome::Failed,
-    };
-    Outcome::Seen(match reply {
-        Reply::Done | Reply::Lock(_) | Reply::Attributes(_) => Seen::Nothing,
-        Reply::Entry(entry) => Seen::File(entry.file),
-        Reply::File(file) => Seen::Stat(stat(&file)),
-        Reply::Names { entries, .. } => {
-            Seen::Names(entries.into_iter().map(|(name, entry)| (name, entry.file)).collect())
+    fn mark(&self, step: &Step, outcome: &Outcome, out: &mut Out<T>) {
+        match (step, outcome) {
+            (_, Outcome::Cancelled) => out.mark("a call is cancelled"),
+            (Step::Open { .. }, Outcome::Busy) => out.mark("too many files are open"),
+            (Step::Open { .. }, Outcome::Refused("EBUSY")) => out.mark("a share mode excludes"),
+            (Step::TestLock { .. }, Outcome::Seen(Seen::Lock(Some(_)))) => {
+                out.mark("a lock is in the way");
+            }
+            (Step::List { .. }, Outcome::Seen(Seen::Names(_, false))) => {
+                out.mark("a listing has more pages");
+            }
+            (_, Outcome::Refused("ENOSPC")) => out.mark("no space is left"),
+            _ => {}
         }
-        Reply::Bytes(bytes) => Seen::Bytes(bytes),
-        Reply::Handle(handle) => Seen::Handle(handle),
-    })
-}
-
-fn stat(file: &File) -> Stat {
-    use directory::Sort;
-    let is_directory = file.sort == Sort::Directory;
-    let content = (file.content.size, file.content.manifest);
-    Stat {
-        sort: file.sort,
-        mode: file.access.mode,
-        uid: file.access.uid,
-        gid: file.access.gid,
-        links: (!is_directory).then_some(file.links),
-        content: (file.sort == Sort::Regular).then_some(content),
     }
 }

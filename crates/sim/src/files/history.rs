@@ -31,6 +31,8 @@ pub(crate) struct Deed {
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Did(Box<Deed>),
+    /// A client has begun to close a handle: locks may go before the handle does.
+    Closing(Client, u32, u64),
     /// The group has ended the session in which a client had this life: its handles and locks are gone.
     Ended(Client, u32),
 }
@@ -50,6 +52,10 @@ impl History {
         self.events.push(Event::Did(Box::new(deed)));
     }
 
+    pub(crate) fn closing(&mut self, client: Client, life: u32, handle: u64) {
+        self.events.push(Event::Closing(client, life, handle));
+    }
+
     pub(crate) fn applied(&mut self, tags: &[i64]) {
         self.applied.extend(tags);
     }
@@ -60,80 +66,126 @@ impl History {
         }
     }
 
-    /// The tags of deeds that have never been, and of what else their client did after them.
-    pub(crate) fn undone(&self) -> Undone {
-        let mut by_life: BTreeMap<(Client, u32), Vec<&Deed>> = BTreeMap::new();
+    /// The lives that have ended, and what of them has never been.
+    pub(crate) fn lives(&self) -> BTreeMap<(Client, u32), Life> {
+        let mut deeds: BTreeMap<(Client, u32), Vec<&Deed>> = BTreeMap::new();
         for event in &self.events {
             if let Event::Did(deed) = event
                 && self.ended.contains(&(deed.client, deed.life))
             {
-                by_life.entry((deed.client, deed.life)).or_default().push(deed);
+                deeds.entry((deed.client, deed.life)).or_default().push(deed);
             }
         }
-        let mut undone = Undone::default();
-        for deeds in by_life.values() {
-            self.judge_life(deeds, &mut undone);
-        }
-        undone
-    }
-
-    fn judge_life(&self, deeds: &[&Deed], undone: &mut Undone) {
-        let is_applied = |deed: &Deed| self.applied.contains(&deed.tag);
-        let changes = |deed: &Deed| deed.step.is_change() && deed.is_done();
-        let mut is_doubtful = false;
-        let mut passing: BTreeSet<i64> = BTreeSet::new();
-        for (index, deed) in deeds.iter().enumerate() {
-            if !changes(deed) {
-                if is_doubtful {
-                    undone.doubtful.insert(deed.tag);
-                }
-                continue;
-            }
-            let later = || deeds[index + 1..].iter().copied().filter(|deed| changes(deed));
-            // A later change of the same field took its place before it was pushed.
-            let is_merged = || {
-                let place = deed.merges_into();
-                place.is_some()
-                    && later().any(|other| other.merges_into() == place && is_applied(other))
-            };
-            // Came and went between two pushes.
-            if let (Some(file), Some(place)) = (deed.born(), deed.place())
-                && !is_applied(deed)
-                && !is_doubtful
-                && let Some(end) = later().find(|other| other.place() == Some(place))
-                && matches!(end.step, Step::Unlink { .. } | Step::Rmdir { .. })
-                && !is_applied(end)
-            {
-                passing.extend([deed.tag, end.tag]);
-                let is_about =
-                    |other: &&Deed| other.merges_into().is_some_and(|(at, ..)| at == file);
-                let about = later().filter(is_about);
-                passing.extend(about.map(|other| other.tag));
-            }
-            if !is_applied(deed) && !is_merged() && !passing.contains(&deed.tag) {
-                undone.void.insert(deed.tag);
-                let mut rest = deeds[index + 1..].iter();
-                // A rename of one name of a file over another changes nothing, and after a doubt nothing is
-                // sure.
-                let is_sure = !is_doubtful && !matches!(deed.step, Step::Rename { .. });
-                if is_sure && rest.any(|other| other.program == deed.program && other.is_synced()) {
-                    undone.forgotten.get_or_insert_with(|| format!("{:?}", deed.step));
-                }
-                is_doubtful = true;
-            }
-        }
+        let lives = deeds.into_iter();
+        lives.map(|(key, deeds)| (key, Life::of(&deeds, &self.applied))).collect()
     }
 }
 
-/// What has never been.
+/// What became of a deed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It has been, or it was nothing to push.
+    Been,
+    /// It was lost with its session.
+    Void,
+    /// A rename that the group has not heard of: either it was lost, or it changed nothing.
+    Hollow,
+    /// About a file that came, by the deed of this tag, and went between two pushes; or all of that was
+    /// lost.
+    Passing(i64),
+}
+
+/// A life that has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Undone {
-    /// Changes that were lost with their session.
-    pub(crate) void: BTreeSet<i64>,
-    /// What a client saw after the first of those.
-    pub(crate) doubtful: BTreeSet<i64>,
-    /// One of those that its program had been told was safe.
-    pub(crate) forgotten: Option<String>,
+pub(crate) struct Life {
+    /// Of deeds that have not been, and their places in the life.
+    fates: BTreeMap<i64, (Fate, usize)>,
+    /// The place of the last change that the group has applied, and of the last that touched a file.
+    applied_last: Option<usize>,
+    applied_last_to: BTreeMap<FileId, usize>,
+    /// The place of the last change of each field that a later one may replace.
+    merged_last: BTreeMap<(FileId, &'static str, Vec<u8>), usize>,
+    /// The place of each program's last sync that went well.
+    synced_last: BTreeMap<usize, usize>,
+}
+
+impl Life {
+    fn of(deeds: &[&Deed], applied: &BTreeSet<i64>) -> Life {
+        let mut life = Life::default();
+        let is_applied = |deed: &Deed| applied.contains(&deed.tag);
+        for (place, deed) in deeds.iter().enumerate() {
+            if deed.is_synced() {
+                life.synced_last.insert(deed.program, place);
+            }
+            if !deed.is_changed() {
+                continue;
+            }
+            if let Some((file, what, name)) = deed.merges_into() {
+                life.merged_last.insert((file.clone(), what, name.to_vec()), place);
+            }
+            if is_applied(deed) {
+                life.applied_last = Some(place);
+                let touched = deed.step.directories().into_iter().chain(deed.step.file());
+                for file in touched.chain(deed.born()) {
+                    life.applied_last_to.insert(file.clone(), place);
+                }
+            }
+        }
+        let mut passing: BTreeMap<i64, i64> = BTreeMap::new();
+        for (place, deed) in deeds.iter().enumerate() {
+            if !deed.is_changed() || is_applied(deed) {
+                continue;
+            }
+            let later = || deeds[place + 1..].iter().copied().filter(|deed| deed.is_changed());
+            // A later change of the same field took its place before it was pushed.
+            let into = deed.merges_into();
+            let is_merged = into.is_some()
+                && later().any(|other| other.merges_into() == into && is_applied(other));
+            // Came and went between two pushes.
+            if let (Some(file), Some(at)) = (deed.born(), deed.place())
+                && let Some(end) = later().find(|other| other.place() == Some(at))
+                && matches!(end.step, Step::Unlink { .. } | Step::Rmdir { .. })
+                && !is_applied(end)
+            {
+                let about = later().filter(|other| other.is_only_about(file));
+                let all = about.map(|other| other.tag).chain([deed.tag, end.tag]);
+                passing.extend(all.map(|tag| (tag, deed.tag)));
+            }
+            let fate = match (&deed.step, passing.get(&deed.tag)) {
+                _ if is_merged => continue,
+                (_, Some(birth)) => Fate::Passing(*birth),
+                (Step::Rename { .. }, None) => Fate::Hollow,
+                (_, None) => Fate::Void,
+            };
+            life.fates.insert(deed.tag, (fate, place));
+        }
+        life
+    }
+
+    pub(crate) fn fate(&self, deed: &Deed) -> Fate {
+        self.fates.get(&deed.tag).map_or(Fate::Been, |(fate, _)| *fate)
+    }
+
+    /// Whether a change that was lost had been said to be safe.
+    pub(crate) fn was_safe(&self, deed: &Deed) -> bool {
+        let Some((_, place)) = self.fates.get(&deed.tag) else { return false };
+        self.synced_last.get(&deed.program).is_some_and(|synced| synced > place)
+    }
+
+    /// Whether something that came after a change that was lost was not lost, although pushing keeps
+    /// order: what a later change took into itself moves to that one's place, if nothing else about the
+    /// file lies between.
+    pub(crate) fn has_gap_after(&self, deed: &Deed) -> bool {
+        let Some((_, place)) = self.fates.get(&deed.tag) else { return false };
+        let into = deed.merges_into();
+        let moved = into.and_then(|(file, what, name)| {
+            self.merged_last.get(&(file.clone(), what, name.to_vec()))
+        });
+        let end = moved.unwrap_or(place);
+        let touched = into.and_then(|(file, ..)| self.applied_last_to.get(file));
+        self.applied_last.is_some_and(|last| last > *end)
+            || touched.is_some_and(|last| last > place)
+    }
 }
 
 impl Deed {
@@ -141,17 +193,30 @@ impl Deed {
         matches!(self.outcome, Outcome::Seen(_))
     }
 
+    /// Whether it has changed something that others can see.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.is_done() && self.step.is_change()
+    }
+
     fn is_synced(&self) -> bool {
         self.step == Step::Sync && self.is_done()
     }
 
     /// The file, and what of it, if a later change of the same may take this one's place.
-    fn merges_into(&self) -> Option<(&FileId, &str, &[u8])> {
+    fn merges_into(&self) -> Option<(&FileId, &'static str, &[u8])> {
         match &self.step {
             Step::SetAttr { file, .. } => Some((file, "attributes", &[])),
             Step::SetXattr { file, name, .. } => Some((file, "extended", name)),
             Step::Write { file, .. } => Some((file, "content", &[])),
             _ => None,
+        }
+    }
+
+    /// Whether it vanishes with a file that came and went.
+    fn is_only_about(&self, file: &FileId) -> bool {
+        match &self.step {
+            Step::Lock { file: at, .. } => at == file,
+            _ => self.merges_into().is_some_and(|(at, ..)| at == file),
         }
     }
 

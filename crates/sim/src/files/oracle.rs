@@ -2,24 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use base::FileId;
-use directory::Sort;
 use lease::Client;
 
 use crate::{Broken, Checker, Node, World};
 
 use super::{
     actor::{Note, Party, SERVER, client_of},
+    ending,
     history::{Deed, History},
     tamper::Tamper,
-    witness::Witness,
+    witness::{Space, Witness},
 };
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Oracle {
     history: History,
     /// Which life a client's session belongs to.
     lives: BTreeMap<(Client, u64), u32>,
+    space: Space,
+    /// Whether nothing goes wrong, or has for long enough: then no session may be lost.
+    is_calm: bool,
 }
 
 impl<T: Tamper> Checker<Party<T>> for Oracle {
@@ -30,6 +32,18 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
                     let client = client_of(node);
                     self.history.did(Deed { client, life, program, tag, actor, step, outcome });
                 }
+                Note::Needless { step, outcome } => {
+                    let what = format!("{node} was told {outcome:?} of {step:?} for no reason");
+                    return Err(Broken::new("needless failure", what));
+                }
+                Note::Closing { life, handle } => {
+                    self.history.closing(client_of(node), life, handle);
+                }
+                Note::Bereft if self.is_calm => {
+                    let what = format!("{node} has lost its session for no reason");
+                    return Err(Broken::new("needless loss", what));
+                }
+                Note::Bereft => {}
                 Note::Lives { life, session } => {
                     self.lives.insert((client_of(node), session), life);
                 }
@@ -41,7 +55,7 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
                 }
                 Note::Refused { client, what, why } => {
                     // Whoever saw something that was not so may well be refused later.
-                    Witness::replay(&self.history)?;
+                    self.replay()?;
                     let what = format!("{client:?} did {what:?} under leases: {why:?}");
                     return Err(Broken::new("never refused", what));
                 }
@@ -53,6 +67,15 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
 }
 
 impl Oracle {
+    pub(crate) fn new(space: Space, is_calm: bool) -> Oracle {
+        Oracle { history: History::default(), lives: BTreeMap::new(), space, is_calm }
+    }
+
+    /// From now on nothing goes wrong.
+    pub(crate) fn calm(&mut self) {
+        self.is_calm = true;
+    }
+
     /// After all is quiet: everybody has an answer, the tree is sound, and all that was seen is so.
     /// Answers how many outcomes were compared.
     pub(crate) fn judge_end<T: Tamper>(&self, world: &World<Party<T>>) -> Result<u64, Broken> {
@@ -65,51 +88,17 @@ impl Oracle {
         let server = world.actor(SERVER).server().expect("the first node is the group");
         let directory = server.node().directory();
         directory.check().map_err(|what| Broken::new("inv-N", what))?;
-        let witness = Witness::replay(&self.history)?;
+        let witness = self.replay()?;
         witness.files().check().map_err(|what| Broken::new("reference", what))?;
-        compare(directory, &witness)?;
+        let (digest, records) = server.reread().map_err(|what| Broken::new("log", what))?;
+        if digest != directory.digest() {
+            return Err(Broken::new("log", "it does not say what the group has become"));
+        }
+        ending::compare(&records, &witness)?;
         Ok(witness.compared)
     }
-}
 
-/// The group's tree is the reference's.
-fn compare(directory: &directory::Directory, witness: &Witness) -> Result<(), Broken> {
-    let differs = |what: String| Err(Broken::new("inv-N1", what));
-    let mut todo = vec![FileId::ROOT];
-    let root = crate::reference::Actor::root();
-    while let Some(at) = todo.pop() {
-        let Some(ino) = witness.ino(&at) else {
-            return differs(format!("the group has a directory {at} that nobody made"));
-        };
-        let entries = directory.names(&at).expect("every record is at hand");
-        let names: Vec<(Vec<u8>, FileId)> = entries
-            .iter()
-            .map(|(name, entry)| (name.as_bytes().to_vec(), entry.file.clone()))
-            .collect();
-        let listed = witness.files().readdir(&root, ino).map_err(|errno| {
-            Broken::new("inv-N1", format!("the reference has no directory {at}: {errno:?}"))
-        })?;
-        let mut expected: Vec<(Vec<u8>, _)> = listed
-            .into_iter()
-            .filter(|entry| entry.name != b"." && entry.name != b"..")
-            .map(|entry| (entry.name, entry.ino))
-            .collect();
-        expected.sort();
-        let found: Vec<(Vec<u8>, _)> = names
-            .iter()
-            .map(|(name, file)| {
-                (name.clone(), witness.ino(file).unwrap_or(crate::reference::Ino(0)))
-            })
-            .collect();
-        if found != expected {
-            return differs(format!("in {at} the group has {names:?}, expected {expected:?}"));
-        }
-        todo.extend(
-            entries
-                .into_iter()
-                .filter(|(_, entry)| entry.sort == Sort::Directory)
-                .map(|(_, entry)| entry.file),
-        );
+    fn replay(&self) -> Result<Witness, Broken> {
+        Witness::replay(&self.history, self.space)
     }
-    Ok(())
 }

@@ -8,6 +8,7 @@ mod plots;
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{FileId, Rng};
+use client::Modes;
 use directory::{
     Actor,
     operation::{Changes, Over, When},
@@ -24,23 +25,91 @@ type Word = String;
 /// A step with files by the program's own words.
 #[derive(Clone, Debug)]
 pub(super) enum Line {
-    Lookup { dir: Word, name: Word, as_word: Word },
+    Lookup {
+        dir: Word,
+        name: Word,
+        as_word: Word,
+    },
     Stat(Word),
     List(Word),
+    /// So many names after those that were listed last, if they were of the same directory.
+    Page {
+        dir: Word,
+        count: usize,
+    },
     ReadLink(Word),
-    Create { dir: Word, name: Word, mode: u16, as_word: Word },
-    Mkdir { dir: Word, name: Word, mode: u16, as_word: Word },
-    Symlink { dir: Word, name: Word, target: Word, as_word: Word },
-    Link { file: Word, dir: Word, name: Word },
-    Unlink { dir: Word, name: Word },
-    Rmdir { dir: Word, name: Word },
-    Rename { from: Word, from_name: Word, to: Word, to_name: Word, over: Over },
-    SetAttr { file: Word, changes: Changes },
-    SetXattr { file: Word, name: Word, value: Option<Word>, when: When },
-    GetXattr { file: Word, name: Word },
-    Write { file: Word, bytes: Vec<u8> },
-    Open { file: Word, writes: bool },
-    Lock { start: u64, end: u64, hold: Option<bool> },
+    Create {
+        dir: Word,
+        name: Word,
+        mode: u16,
+        as_word: Word,
+    },
+    Mkdir {
+        dir: Word,
+        name: Word,
+        mode: u16,
+        as_word: Word,
+    },
+    Symlink {
+        dir: Word,
+        name: Word,
+        target: Word,
+        as_word: Word,
+    },
+    Link {
+        file: Word,
+        dir: Word,
+        name: Word,
+    },
+    Unlink {
+        dir: Word,
+        name: Word,
+    },
+    Rmdir {
+        dir: Word,
+        name: Word,
+    },
+    Rename {
+        from: Word,
+        from_name: Word,
+        to: Word,
+        to_name: Word,
+        over: Over,
+    },
+    SetAttr {
+        file: Word,
+        changes: Changes,
+    },
+    SetXattr {
+        file: Word,
+        name: Word,
+        value: Option<Word>,
+        when: When,
+    },
+    GetXattr {
+        file: Word,
+        name: Word,
+    },
+    ListXattr(Word),
+    Write {
+        file: Word,
+        bytes: Vec<u8>,
+        size: u64,
+    },
+    Open {
+        file: Word,
+        modes: Modes,
+    },
+    Lock {
+        start: u64,
+        end: u64,
+        hold: Option<bool>,
+    },
+    TestLock {
+        start: u64,
+        end: u64,
+        is_exclusive: bool,
+    },
     Close,
     Sync,
 }
@@ -56,8 +125,10 @@ pub(crate) struct Program {
     lines: VecDeque<Line>,
     /// At most [`WORDS_MAX`].
     words: BTreeMap<Word, FileId>,
-    /// The file that it has open, and its handle.
-    open: Option<(FileId, u64)>,
+    /// The file that it has open, its handle, and whether it may write.
+    open: Option<(FileId, u64, bool)>,
+    /// Where the next page of a listing begins.
+    page: Option<(FileId, Name)>,
     /// What the step under way will be called.
     as_word: Option<Word>,
     round: u64,
@@ -82,6 +153,7 @@ impl Program {
             lines,
             words,
             open: None,
+            page: None,
             as_word: None,
             round: 0,
             is_resting: false,
@@ -102,7 +174,7 @@ impl Program {
         for _ in 0..64 {
             if self.lines.is_empty() {
                 match (self.is_resting, &self.open) {
-                    (true, Some((_, handle))) => return Some(Step::Close { handle: *handle }),
+                    (true, Some((_, handle, _))) => return Some(Step::Close { handle: *handle }),
                     (true, None) => return None,
                     (false, _) => {
                         self.round += 1;
@@ -124,27 +196,38 @@ impl Program {
     pub(crate) fn see(&mut self, step: &Step, outcome: &Outcome) {
         let as_word = self.as_word.take();
         match (step, outcome) {
-            (Step::Open { file, .. }, Outcome::Seen(Seen::Handle(handle))) => {
-                self.open = Some((file.clone(), *handle));
+            (Step::Open { file, modes }, Outcome::Seen(Seen::Handle(handle))) => {
+                self.open = Some((file.clone(), *handle, modes.access.write));
             }
+            (Step::Close { .. }, Outcome::Busy | Outcome::Cancelled) => {}
             (Step::Close { .. }, _) => self.open = None,
             (_, Outcome::Seen(Seen::File(file))) => {
                 if let Some(word) = as_word {
                     self.call(word, file.clone());
                 }
             }
-            (_, Outcome::Seen(Seen::Names(names))) => {
+            (Step::List { directory, .. }, Outcome::Seen(Seen::Names(names, is_all))) => {
                 for (name, file) in names.iter().take(8) {
                     self.call(format!("seen {name}"), file.clone());
                 }
+                let last = names.last().filter(|_| !is_all);
+                self.page = last.map(|(name, _)| (directory.clone(), name.clone()));
             }
-            (_, Outcome::Failed) => {
-                // Everything may be different now.
-                self.open = None;
-                self.lines.clear();
-            }
+            // Everything may be different now.
+            (_, Outcome::Lost) => self.lines.clear(),
             _ => {}
         }
+    }
+
+    /// Its machine has started again.
+    pub(crate) fn start_again(&mut self) {
+        self.lines.clear();
+        self.lose_handle();
+    }
+
+    /// What it has open was lost.
+    pub(crate) fn lose_handle(&mut self) {
+        self.open = None;
     }
 
     fn call(&mut self, word: Word, file: FileId) {
@@ -163,7 +246,15 @@ impl Program {
                 Step::Lookup { directory: file(&dir)?, name: name(&n)? }
             }
             Line::Stat(word) => Step::Stat { file: file(&word)? },
-            Line::List(word) => Step::List { directory: file(&word)? },
+            Line::List(word) => {
+                Step::List { directory: file(&word)?, after: None, count: usize::MAX }
+            }
+            Line::Page { dir, count } => {
+                let directory = file(&dir)?;
+                let page = self.page.as_ref().filter(|(of, _)| *of == directory);
+                let after = page.map(|(_, name)| name.clone());
+                Step::List { directory, after, count }
+            }
             Line::ReadLink(word) => Step::ReadLink { file: file(&word)? },
             Line::Create { dir, name: n, mode, as_word } => {
                 called = Some(as_word);
@@ -202,14 +293,21 @@ impl Program {
             Line::GetXattr { file: f, name } => {
                 Step::GetXattr { file: file(&f)?, name: name.into_bytes() }
             }
-            Line::Write { file: f, bytes } => Step::Write { file: file(&f)?, bytes },
-            Line::Open { file: f, writes } if self.open.is_none() => {
-                Step::Open { file: file(&f)?, writes }
+            Line::ListXattr(word) => Step::ListXattr { file: file(&word)? },
+            Line::Write { file: f, bytes, size } => Step::Write { file: file(&f)?, bytes, size },
+            Line::Open { file: f, modes } if self.open.is_none() => {
+                Step::Open { file: file(&f)?, modes }
             }
             Line::Open { .. } => return None,
             Line::Lock { start, end, hold } => {
-                let (file, handle) = self.open.clone()?;
+                let (file, handle, writes) = self.open.clone()?;
+                // As fcntl(2) has it: who may not write can't keep others out.
+                let hold = hold.map(|is_exclusive| is_exclusive && writes);
                 Step::Lock { file, handle, owner: self.number, start, end, hold }
+            }
+            Line::TestLock { start, end, is_exclusive } => {
+                let (file, handle, _) = self.open.clone()?;
+                Step::TestLock { file, handle, owner: self.number, start, end, is_exclusive }
             }
             Line::Close => Step::Close { handle: self.open.as_ref()?.1 },
             Line::Sync => Step::Sync,

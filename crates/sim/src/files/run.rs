@@ -10,20 +10,27 @@ use crate::{Clock, Faults, Marks, Outcome, Violation, World};
 
 use super::{
     actor::Party,
-    desk::Desk,
+    desk::{Desk, Habit},
     oracle::Oracle,
     program::{Plot, Program},
     server::Server,
     tamper::{Honest, Tamper},
+    witness::Space,
 };
 
 /// What must have happened in a good number of seeds.
 pub(crate) const MARKS: &[&str] = &[
+    "a call is cancelled",
     "a client starts again",
+    "a listing has more pages",
+    "a lock is in the way",
     "a session is lost",
+    "a share mode excludes",
+    "no space is left",
     "operations are lost with their session",
     "records are lost with the power",
     "the group starts again",
+    "too many files are open",
     COMPARED,
 ];
 
@@ -31,6 +38,9 @@ const COMPARED: &str = "an outcome is what the reference shows";
 
 /// As many full batches a client may have to push; then its programs wait.
 const BATCHES_MAX: usize = 32;
+
+/// As many leases a client can do with: one rename far down needs so many at once.
+const BUDGET_MIN: usize = 48;
 
 /// How long faults go on.
 const FAULTS_SPAN: Duration = Duration::from_secs(60);
@@ -49,7 +59,7 @@ pub(crate) fn run_tampered(seed: u64, tamper: &impl Tamper, lines_max: usize) ->
     let mut rng = Rng::new(seed);
     let plan = Plan::draw(&mut rng);
     let mut world = plan.build(&mut rng, tamper);
-    let mut oracle = Oracle::default();
+    let mut oracle = Oracle::new(plan.space(), plan.is_faultless);
     if lines_max > 0 {
         world.keep_trace(lines_max);
     }
@@ -71,6 +81,7 @@ fn play<T: Tamper>(
     // Work goes on for a while without faults, then everybody finishes.
     let rest_at = healed_at + 2 * plan.terms.session;
     world.run_until(rest_at, oracle)?;
+    oracle.calm();
     for node in world.nodes().skip(1) {
         world.tell(node, |party, _, _| {
             if let Party::Desk(desk) = party {
@@ -81,9 +92,9 @@ fn play<T: Tamper>(
     let sync_at = rest_at + plan.answer_max();
     world.run_until(sync_at, oracle)?;
     for node in world.nodes().skip(1) {
-        world.tell(node, |party, now, out| {
+        world.tell(node, |party, now, _| {
             if let Party::Desk(desk) = party {
-                desk.sync(now, out);
+                desk.sync(now);
             }
         });
     }
@@ -99,15 +110,51 @@ struct Plan {
     policy: Policy,
     /// For each desk, what runs there and for whom.
     desks: Vec<Vec<(Plot, User)>>,
-    pace: Duration,
-    push_after: Duration,
+    habit: Habit,
     sync_max: Duration,
+    is_faultless: bool,
+    files_max: u64,
+    bytes_max: u64,
+    limits: Limits,
+}
+
+/// How little a client is content with.
+#[derive(Clone, Copy)]
+struct Limits {
+    push_after: Duration,
     batch_max: usize,
+    pending_max: usize,
+    budget: usize,
+    facts_max: usize,
+    handles_max: usize,
+    calls_max: usize,
+}
+
+impl Limits {
+    fn draw(rng: &mut Rng) -> Limits {
+        let usual = ClientSettings::of(Client(1));
+        let push_after = Duration::from_millis(*rng.pick(&[20, 1_000, 3_000]));
+        let batch_max = *rng.pick(&[1, 8, 1_000]);
+        let mut few = |few: &[usize], many: usize| match rng.chance(0.3) {
+            true => *rng.pick(few),
+            false => many,
+        };
+        Limits {
+            push_after,
+            batch_max,
+            pending_max: few(&[1, 3, 10], BATCHES_MAX * batch_max),
+            budget: few(&[BUDGET_MIN, 2 * BUDGET_MIN], usual.budget),
+            facts_max: few(&[8, 40], usual.facts_max),
+            handles_max: few(&[1, 2], usual.handles_max),
+            calls_max: few(&[2, 4], usual.calls_max),
+        }
+    }
 }
 
 impl Plan {
     fn draw(rng: &mut Rng) -> Plan {
-        let faults = if rng.chance(0.15) { Faults::none() } else { Faults::draw(rng) };
+        let is_faultless = rng.chance(0.15);
+        let faults = if is_faultless { Faults::none() } else { Faults::draw(rng) };
         let session = Duration::from_secs(5 + rng.below(16));
         let terms = Terms {
             session,
@@ -116,7 +163,6 @@ impl Plan {
             slack: Duration::from_millis(*rng.pick(&[0, 50, 500])),
             drift_ppm: 1_000,
         };
-        let policy = Policy { is_generous: rng.chance(0.5), ..Policy::default() };
         let theme = *rng.pick(&Plot::ALL);
         let count = 1 + rng.index(4);
         let desks = (0..count).map(|_| {
@@ -125,16 +171,48 @@ impl Plan {
         });
         let desks = desks.collect();
         let pace = Duration::from_millis(*rng.pick(&[5, 50, 200]));
-        let push_after = Duration::from_millis(*rng.pick(&[20, 1_000, 3_000]));
+        let impatience = *rng.pick(&[0.0, 0.0, 0.05, 0.3]);
+        let habit = Habit { pace, impatience };
         let sync_max = Duration::from_millis(*rng.pick(&[1, 10, 100]));
-        let batch_max = *rng.pick(&[1, 8, 1_000]);
-        Plan { faults, terms, policy, desks, pace, push_after, sync_max, batch_max }
+        let limits = Limits::draw(rng);
+        let policy = Policy {
+            is_generous: rng.chance(0.5),
+            budget: if rng.chance(0.5) { limits.budget } else { Policy::default().budget },
+            ..Policy::default()
+        };
+        let usual = Settings::default();
+        let mut scarce = |few: &[u64], many: u64| match rng.chance(0.2) {
+            true => *rng.pick(few),
+            false => many,
+        };
+        let files_max = scarce(&[4, 12, 40], usual.files_max);
+        let bytes_max = scarce(&[20, 100, 500], usual.bytes_max);
+        Plan {
+            faults,
+            terms,
+            policy,
+            desks,
+            habit,
+            sync_max,
+            is_faultless,
+            files_max,
+            bytes_max,
+            limits,
+        }
+    }
+
+    /// What there is room for in the tree.
+    fn space(&self) -> Space {
+        let Plan { files_max, bytes_max, .. } = *self;
+        Space { files_max, bytes_max, is_shared: self.desks.len() > 1 }
     }
 
     fn build<T: Tamper>(&self, rng: &mut Rng, tamper: &T) -> World<Party<T>> {
         let settings = Settings {
             terms: self.terms,
             policy: self.policy,
+            files_max: self.files_max,
+            bytes_max: self.bytes_max,
             admits_anybody: true,
             ..Settings::default()
         };
@@ -148,14 +226,20 @@ impl Plan {
                 Program::new(*plot, user.clone(), number)
             });
             let programs = programs.collect();
+            let Limits { push_after, batch_max, pending_max, .. } = self.limits;
+            let Limits { budget, facts_max, handles_max, calls_max, .. } = self.limits;
             let settings = ClientSettings {
                 terms: self.terms,
-                push_after: self.push_after,
-                batch_max: self.batch_max,
-                pending_max: BATCHES_MAX * self.batch_max,
+                push_after,
+                batch_max,
+                pending_max,
+                budget,
+                facts_max,
+                handles_max,
+                calls_max,
                 ..ClientSettings::of(Client(index as u32 + 1))
             };
-            let desk = Desk::new(settings, programs, self.pace, rng.fork(), tamper.clone());
+            let desk = Desk::new(settings, programs, self.habit, rng.fork(), tamper.clone());
             nodes.push((Party::Desk(Box::new(desk)), Clock::draw(&self.faults, rng)));
         }
         World::new(self.faults, nodes, Marks::new(MARKS), rng)

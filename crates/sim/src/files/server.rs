@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use base::{Duration, Instant, Machine, Rng};
+use base::{Digest, Duration, Instant, Machine, Rng};
 use directory::{
-    Command, Operation,
+    Command, Directory, Key, Operation, Record,
     directory::Standing,
     message::{Answer, Ask},
 };
@@ -104,6 +104,23 @@ impl<T: Tamper> Server<T> {
         self.notice(out);
     }
 
+    /// What somebody else makes of the log as far as it is safe: a digest of everything, and all records.
+    pub(crate) fn reread(&self) -> Result<(Digest, BTreeMap<Key, Record>), String> {
+        let settings = Settings { is_stored: true, ..self.settings.clone() };
+        let mut directory = Directory::new(settings, Instant::START);
+        let mut out = Vec::new();
+        for record in &self.disk.records[..self.disk.synced] {
+            let decision: Decision =
+                base::decode(record, record.len()).map_err(|malformed| malformed.to_string())?;
+            let applied = directory.apply(decision.time, &decision.command, &mut out);
+            applied.map_err(|absent| format!("{absent:?} is not at hand"))?;
+            out.clear();
+        }
+        let all = directory.changes().into_iter();
+        let records = all.filter_map(|(key, record)| Some((key, record?))).collect();
+        Ok((directory.digest(), records))
+    }
+
     fn step(&mut self, now: Instant, input: Input, out: &mut Outbox<Party<T>>) {
         let mut wanted = Vec::new();
         self.node.step(now, input, &mut wanted);
@@ -121,9 +138,10 @@ impl<T: Tamper> Server<T> {
                         out.send(node_of(to), Letter(bytes));
                     }
                 }
+                Output::Load(_) => unreachable!("every record is at hand"),
                 Output::Persist { height, record } => {
                     self.file(&record);
-                    self.disk.records.push(record);
+                    self.disk.records.push(self.tamper.written(record));
                     let count = self.disk.records.len();
                     if !self.tamper.waits_for_disk() {
                         height_safe = Some(height);

@@ -1,6 +1,7 @@
 //! What a mutant does differently: each hook is a place where the system could be built wrong.
 
 use base::Instant;
+use client::{Call, Failure, Reply};
 use directory::Actor;
 use lease::Client;
 
@@ -14,6 +15,11 @@ pub(crate) trait Tamper: Clone {
     /// What leaves the group of what it wants to say.
     fn downward(&mut self, _to: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
         vec![bytes]
+    }
+
+    /// What the disk keeps of a record of the log.
+    fn written(&mut self, record: Vec<u8>) -> Vec<u8> {
+        record
     }
 
     /// How many records of the log a restart finds.
@@ -49,6 +55,21 @@ pub(crate) trait Tamper: Clone {
     /// On whose behalf a client acts.
     fn actor(&self, actor: Actor) -> Actor {
         actor
+    }
+
+    /// What a client hears of what a program asks for.
+    fn call(&mut self, call: Call) -> Call {
+        call
+    }
+
+    /// What a program hears of what came of it.
+    fn result(&mut self, result: Result<Reply, Failure>) -> Result<Reply, Failure> {
+        result
+    }
+
+    /// Whether a call that is cancelled is not done.
+    fn heeds_cancel(&self) -> bool {
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use lease::{
 };
 
 use super::super::{Command, Directory, Settings};
-use super::world::World;
+use super::world::{World, users};
 use crate::{
     actor::Actor,
     message::{Answer, Ask, Request, Response},
@@ -20,11 +20,16 @@ use crate::{
 };
 
 const CLIENTS: u32 = 3;
+/// A machine that may act for one user only.
+const RESTRICTED: u32 = 3;
+const USER: u32 = 7;
 
 /// What several clients do at random: acts, opens and closes, pauses in which sessions lapse.
 fn history(seed: u64, steps: usize) -> World {
     let mut rng = Rng::new(seed);
     let mut world = World::new(CLIENTS);
+    let users = users(&[(USER, &[0])]);
+    world.apply(Command::Admit { client: Client(RESTRICTED), users });
     for _ in 0..steps {
         let client = 1 + rng.below(u64::from(CLIENTS)) as u32;
         match rng.below(20) {
@@ -37,20 +42,10 @@ fn history(seed: u64, steps: usize) -> World {
                 }
             }
             4 if rng.chance(0.2) => world.pass(1 + rng.below(60)),
-            5 if rng.chance(0.3) => {
-                // It starts again and has forgotten everything.
-                let now = world.now;
-                let mut outputs = Vec::new();
-                let puppet = world.puppets.get_mut(&client).unwrap();
-                puppet.holder.abandon(now, &mut outputs);
-                puppet.batch = 0;
-                puppet.ranges.clear();
-                puppet.serials = (0, 0);
-                let request = world.renewal(client);
-                world.send(client, request);
-            }
+            5 if rng.chance(0.3) => world.restart(client),
             _ => {
-                let actor = Actor { uid: if rng.chance(0.8) { 0 } else { 7 }, ..Actor::ROOT };
+                let is_root = rng.chance(0.8) && client != RESTRICTED;
+                let actor = Actor { uid: if is_root { 0 } else { USER }, ..Actor::ROOT };
                 let act = world.random_act(&mut rng);
                 // Whether it can be done is for the operations to say; that the group agrees is
                 // asserted in there.
@@ -122,6 +117,16 @@ impl Store {
                 Some(record) => drop(self.records.insert(key, record)),
                 None => drop(self.records.remove(&key)),
             }
+        }
+        match self.rng.below(10) {
+            // The machine starts again.
+            0 => {
+                let checkpoint = self.directory.checkpoint().expect("no command is under way");
+                let settings = self.directory.settings.clone();
+                self.directory = Directory::restore(settings, &checkpoint).unwrap();
+            }
+            1 => self.directory.release_all(),
+            _ => {}
         }
         out
     }

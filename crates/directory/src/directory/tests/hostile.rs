@@ -455,11 +455,32 @@ fn another_users_files_are_refused() {
 #[test]
 fn acting_for_a_user_that_the_machine_may_not_act_for_is_refused() {
     let mut world = world();
-    world.apply(Command::Admit { client: Client(LIAR), users: users(&[7]) });
+    world.apply(Command::Admit { client: Client(LIAR), users: users(&[(7, &[7])]) });
     let file = world.find("mine");
     let changes = Changes { mode: Some(0o777), ..Changes::default() };
     check(&mut world, operation(Act::SetAttr { file, changes }), Refusal::NotYourUser);
     world.apply(Command::Admit { client: Client(LIAR), users: Users::Any });
+}
+
+#[test]
+fn acting_in_a_group_that_the_user_is_not_in_is_refused() {
+    let mut world = world();
+    let mine = world.find("mine");
+    let changes = Changes { uid: Some(5), gid: Some(20), mode: Some(0o060), ..Changes::default() };
+    let act = Act::SetAttr { file: mine.clone(), changes };
+    world.act(LIAR, &Actor::ROOT, act).unwrap();
+    world.apply(Command::Admit { client: Client(LIAR), users: users(&[(7, &[7])]) });
+    let content = Content { size: 1, manifest: None };
+    for (gid, groups) in [(20, vec![]), (7, vec![20]), (7, vec![7, 20])] {
+        world.need(LIAR, Kind::Write, &Field::Whole.of(&mine));
+        let act = Act::SetContent { file: mine.clone(), content: content.clone() };
+        let lie = Operation { actor: Actor { uid: 7, gid, groups }, time: 1, act };
+        check(&mut world, lie, Refusal::NotYourUser);
+    }
+    world.apply(Command::Admit { client: Client(LIAR), users: users(&[(7, &[7, 20])]) });
+    world.need(LIAR, Kind::Write, &Field::Whole.of(&mine));
+    let actor = Actor { uid: 7, gid: 7, groups: vec![20] };
+    assert_eq!(world.act(LIAR, &actor, Act::SetContent { file: mine, content }), Ok(()));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A directory and honest clients that do one thing at a time and push it at once.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 
 use base::{Duration, FileId, Instant, Machine};
@@ -95,6 +95,15 @@ impl World {
         self.now = self.now.max(end);
     }
 
+    /// A client starts again and has forgotten everything: its old session is lost.
+    pub(super) fn restart(&mut self, client: u32) {
+        let puppet = self.puppets.get_mut(&client).unwrap();
+        puppet.holder.abandon(self.now, &mut Vec::new());
+        puppet.on_lost();
+        let request = self.renewal(client);
+        self.send(client, request);
+    }
+
     pub(super) fn renewal(&mut self, client: u32) -> Request {
         let now = self.now;
         let lease = self.puppets.get_mut(&client).unwrap().holder.renewal(now);
@@ -151,7 +160,7 @@ impl World {
         self.need_all(client, vec![Want { scope: scope.clone(), kind }]);
     }
 
-    fn need_all(&mut self, client: u32, wants: Vec<Want>) {
+    pub(super) fn need_all(&mut self, client: u32, wants: Vec<Want>) {
         let now = self.now;
         let mut outputs = Vec::new();
         let holder = &mut self.puppets.get_mut(&client).unwrap().holder;
@@ -441,7 +450,8 @@ impl View for Sight<'_> {
     }
 }
 
-/// Users of a machine.
-pub(super) fn users(uids: &[u32]) -> Users {
-    Users::These(uids.iter().copied().collect::<BTreeSet<u32>>())
+/// Users of a machine, each with groups.
+pub(super) fn users(users: &[(u32, &[u32])]) -> Users {
+    let one = |(uid, gids): &(u32, &[u32])| (*uid, gids.iter().copied().collect());
+    Users::These(users.iter().map(one).collect())
 }

@@ -58,6 +58,11 @@ pub(super) fn check(script: &str, expected: &str) {
     assert_eq!(plain.show(), expected);
     let sizes: u64 = plain.files.values().map(|file| file.content.size).sum();
     assert_eq!(plain.bytes, sizes as i64, "what was spent is what is there");
+    for (file, record) in plain.files.iter().filter(|(_, file)| file.sort == Sort::Directory) {
+        let entries = plain.entries.iter().filter(|(key, _)| key.file == *file);
+        let directories = entries.filter(|(_, entry)| entry.sort == Sort::Directory).count();
+        assert_eq!(record.links as usize, 2 + directories, "the links of {file}");
+    }
 }
 
 impl Plain {
@@ -68,7 +73,7 @@ impl Plain {
             access: Access { mode: 0o755, uid: 0, gid: 0 },
             times: Times::default(),
             content: Content::default(),
-            links: 1,
+            links: 2,
             parent: FileId::ROOT,
             numbering: Numbering::of(Client::GROUP),
             rare: None,
@@ -237,7 +242,7 @@ fn show(file: &File) -> String {
     let who = |uid: u32| USERS.iter().find(|(_, known)| *known == uid).unwrap().0;
     let Access { mode, uid, gid } = file.access;
     let mut line = format!(" {mode:o} {}:{}", who(uid), who(gid));
-    if file.links != 1 {
+    if file.links != 1 && file.sort != Sort::Directory {
         line += &format!(" x{}", file.links);
     }
     if file.sort == Sort::Regular && file.content.size > 0 {

@@ -1,6 +1,7 @@
 //! What there is to do: a build, mail, a bank, a ring, an editor, a hot file, anything.
 
 use base::Rng;
+use client::{Modes, Ways};
 use directory::operation::{Changes, Moment, Over, When};
 
 use super::{Line, Program, Word};
@@ -48,6 +49,35 @@ fn bytes(rng: &mut Rng) -> Vec<u8> {
     (0..len).map(|_| 1 + rng.below(255) as u8).collect()
 }
 
+/// New content: mostly a few bytes, sometimes none, sometimes with a hole behind them.
+fn write(file: &str, rng: &mut Rng) -> Line {
+    let file = file.to_owned();
+    let bytes = bytes(rng);
+    let size = bytes.len() as u64;
+    match rng.below(12) {
+        0 => Line::Write { file, bytes: Vec::new(), size: 0 },
+        1 => Line::Write { file, bytes, size: size + rng.below(100) },
+        2 => Line::Write { file, bytes, size: size + (1 << rng.below(41)) },
+        _ => Line::Write { file, bytes, size },
+    }
+}
+
+/// As open(2) does it, or with share modes.
+fn modes(writes: bool, rng: &mut Rng) -> Modes {
+    let mut modes = Modes::posix(true, writes);
+    if rng.chance(0.4) {
+        modes.access.delete = rng.chance(0.2);
+        let (read, write, delete) = (rng.chance(0.1), rng.chance(0.3), rng.chance(0.2));
+        modes.deny = Some(Ways { read, write, delete });
+    }
+    modes
+}
+
+fn range(rng: &mut Rng) -> (u64, u64) {
+    let (start, span) = (rng.below(4), rng.below(4));
+    (start, start + span)
+}
+
 /// Finds a directory of this name, or makes it.
 fn settle(dir: &str, name: &str) -> [Line; 2] {
     let (dir, name) = (dir.to_owned(), name.to_owned());
@@ -85,7 +115,7 @@ fn build(program: &Program, rng: &mut Rng) -> Vec<Line> {
         for f in 0..1 + rng.index(6) {
             let file = format!("{dir}-f{f}");
             lines.push(create(&dir, &file));
-            lines.push(Line::Write { file: file.clone(), bytes: bytes(rng) });
+            lines.push(write(&file, rng));
             if rng.chance(0.3) {
                 let changes = Changes { mode: Some(0o755), ..Changes::default() };
                 lines.push(Line::SetAttr { file: file.clone(), changes });
@@ -118,11 +148,17 @@ fn mail(program: &Program, rng: &mut Rng) -> Vec<Line> {
     }
     let letter = format!("m{}-{}", program.number, program.round);
     lines.push(create("mail-tmp", &letter));
-    lines.push(Line::Write { file: letter.clone(), bytes: bytes(rng) });
+    lines.push(write(&letter, rng));
     if rng.chance(0.3) {
         lines.push(Line::Sync);
     }
     lines.push(rename("mail-tmp", &letter, "mail-new", &letter, Over::Refuse));
+    if rng.chance(0.3) {
+        let count = 1 + rng.index(3);
+        for _ in 0..3 {
+            lines.push(Line::Page { dir: "mail-new".to_owned(), count });
+        }
+    }
     if rng.chance(0.4) {
         lines.push(Line::List("mail-new".to_owned()));
         let other = format!("m{}-{}", rng.below(8), 1 + rng.below(program.round));
@@ -173,7 +209,7 @@ fn editor(program: &Program, rng: &mut Rng) -> Vec<Line> {
     let mut lines = settle("root", "desk").to_vec();
     let (text, swap) = (format!("text{}", rng.below(2)), format!("swap{}", program.number));
     lines.push(create("desk", &swap));
-    lines.push(Line::Write { file: swap.clone(), bytes: bytes(rng) });
+    lines.push(write(&swap, rng));
     if rng.chance(0.3) {
         lines.push(unlink("desk", &text));
     }
@@ -192,17 +228,23 @@ fn hot(program: &Program, rng: &mut Rng) -> Vec<Line> {
     let mut lines = vec![
         Line::Create { dir: "root".into(), name: name.clone(), mode: 0o666, as_word: name.clone() },
         lookup("root", "hot"),
-        Line::Open { file: name.clone(), writes },
+        Line::Open { file: name.clone(), modes: modes(writes, rng) },
     ];
     if rng.chance(0.3) {
-        let (start, span) = (rng.below(4), rng.below(4));
-        let end = start + span;
+        let (start, end) = range(rng);
         lines.push(Line::Lock { start, end, hold: Some(writes && rng.chance(0.5)) });
         lines.push(Line::Stat(name.clone()));
-        lines.push(Line::Lock { start: 0, end: i64::MAX as u64, hold: None });
+        // Otherwise it ends with the handle.
+        if rng.chance(0.6) {
+            lines.push(Line::Lock { start: 0, end: i64::MAX as u64, hold: None });
+        }
+    }
+    if rng.chance(0.2) {
+        let (start, end) = range(rng);
+        lines.push(Line::TestLock { start, end, is_exclusive: rng.chance(0.5) });
     }
     if rng.chance(0.3) {
-        lines.push(Line::Write { file: name.clone(), bytes: bytes(rng) });
+        lines.push(write(&name, rng));
     }
     if rng.chance(0.1) {
         lines.push(unlink("root", "hot"));
@@ -214,7 +256,8 @@ fn hot(program: &Program, rng: &mut Rng) -> Vec<Line> {
         lines.push(Line::SetXattr { file: name, name: attribute, value, when: When::Always });
     }
     lines.push(Line::Stat(name.clone()));
-    lines.push(Line::GetXattr { file: name, name: "user.note".to_owned() });
+    lines.push(Line::GetXattr { file: name.clone(), name: "user.note".to_owned() });
+    lines.push(Line::ListXattr(name));
     lines.push(Line::Close);
     lines
 }
@@ -225,7 +268,7 @@ fn random(program: &Program, rng: &mut Rng) -> Vec<Line> {
     let any = |rng: &mut Rng| (*rng.pick(&words)).clone();
     let name = |rng: &mut Rng| (*rng.pick(&["a", "b", "c", "d", "e"])).to_owned();
     let (dir, file, word) = (any(rng), any(rng), format!("w{}", rng.below(12)));
-    let line = match rng.below(22) {
+    let line = match rng.below(26) {
         0 | 1 => Line::Lookup { dir, name: name(rng), as_word: word },
         2 => Line::Stat(file),
         3 => Line::List(dir),
@@ -253,9 +296,23 @@ fn random(program: &Program, rng: &mut Rng) -> Vec<Line> {
             Line::SetXattr { file, name: format!("user.{}", name(rng)), value, when }
         }
         17 => Line::GetXattr { file, name: format!("user.{}", name(rng)) },
-        18 => Line::Write { file, bytes: bytes(rng) },
-        19 => Line::Open { file, writes: rng.chance(0.5) },
+        18 => write(&file, rng),
+        19 => {
+            let writes = rng.chance(0.5);
+            Line::Open { file, modes: modes(writes, rng) }
+        }
         20 => Line::Close,
+        21 => Line::ListXattr(file),
+        22 => Line::Page { dir, count: rng.index(3) },
+        23 => {
+            let (start, end) = range(rng);
+            let hold = rng.chance(0.7).then(|| rng.chance(0.5));
+            Line::Lock { start, end, hold }
+        }
+        24 => {
+            let (start, end) = range(rng);
+            Line::TestLock { start, end, is_exclusive: rng.chance(0.5) }
+        }
         _ => Line::Sync,
     };
     vec![line]
@@ -273,8 +330,13 @@ fn changes(rng: &mut Rng) -> Changes {
             Changes { uid: rng.chance(0.5).then_some(uid), gid: Some(gid), ..none }
         }
         _ => {
-            let moment = *rng.pick(&[Moment::Now, Moment::At(7)]);
-            Changes { accessed: Some(moment), modified: Some(moment), ..none }
+            let mut moment = || {
+                let chosen = *rng.pick(&[Moment::Now, Moment::Now, Moment::At(7)]);
+                rng.chance(0.8).then_some(chosen)
+            };
+            // One of them at least: nothing at all is no change.
+            let modified = moment().or(Some(Moment::Now));
+            Changes { accessed: moment(), modified, ..none }
         }
     }
 }

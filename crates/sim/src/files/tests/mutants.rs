@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::Instant;
+use client::{Call, Failure, Reply};
 use directory::{
-    Actor,
-    message::{Answer, Ask, Request, Response, Value},
+    Act, Actor, Command, Operation,
+    message::{Answer, Ask, Provision, Request, Response, Value},
+    operation::Moment,
 };
 use lease::{
     Client,
     message::{Down, Return, Up},
 };
+use node::Decision;
 use wire::Message;
 
 use crate::files::{
@@ -55,6 +58,22 @@ fn with_response(bytes: Vec<u8>, change: impl FnOnce(&mut Response)) -> Vec<u8> 
         }
         _ => bytes,
     }
+}
+
+fn with_operations(bytes: Vec<u8>, change: impl FnOnce(&mut Vec<Operation>)) -> Vec<u8> {
+    with_request(bytes, |request| {
+        if let Some(Ask::Batch { operations, .. }) = &mut request.ask {
+            change(operations);
+        }
+    })
+}
+
+fn with_provision(bytes: Vec<u8>, change: impl FnOnce(&mut Provision)) -> Vec<u8> {
+    with_response(bytes, |response| {
+        if let Some(Answer::Provided { provision, .. }) = &mut response.answer {
+            change(provision);
+        }
+    })
 }
 
 #[test]
@@ -293,4 +312,245 @@ fn a_client_that_is_deaf_to_the_end_of_its_session_is_caught() {
         }
     }
     catch(&Deaf, &["progress"]);
+}
+
+#[test]
+fn a_group_that_gives_more_than_there_is_is_caught() {
+    #[derive(Clone)]
+    struct Lavish;
+    impl Tamper for Lavish {
+        fn downward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
+            vec![with_provision(bytes, |provision| {
+                provision.files += 100;
+                provision.bytes += 1_000;
+            })]
+        }
+    }
+    catch(&Lavish, &["quota"]);
+}
+
+#[test]
+fn a_group_that_says_that_it_is_full_and_is_not_is_caught() {
+    #[derive(Clone)]
+    struct Miser;
+    impl Tamper for Miser {
+        fn downward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
+            vec![with_provision(bytes, |provision| provision.bytes = 0)]
+        }
+    }
+    catch(&Miser, &["witness"]);
+}
+
+#[test]
+fn a_client_that_ignores_share_modes_is_caught() {
+    #[derive(Clone)]
+    struct Rude;
+    impl Tamper for Rude {
+        fn call(&mut self, call: Call) -> Call {
+            match call {
+                Call::Open { file, mut modes } => {
+                    modes.deny = None;
+                    Call::Open { file, modes }
+                }
+                other => other,
+            }
+        }
+    }
+    catch(&Rude, &["witness"]);
+}
+
+#[test]
+fn a_client_that_does_what_was_cancelled_is_caught() {
+    #[derive(Clone)]
+    struct Stubborn;
+    impl Tamper for Stubborn {
+        fn heeds_cancel(&self) -> bool {
+            false
+        }
+    }
+    catch(&Stubborn, &["witness", "inv-N1"]);
+}
+
+/// A client that tells programs something else than what came of it.
+#[track_caller]
+fn catch_liar(lie: fn(&mut Reply), by: &[&str]) {
+    #[derive(Clone)]
+    struct Liar(fn(&mut Reply));
+    impl Tamper for Liar {
+        fn result(&mut self, mut result: Result<Reply, Failure>) -> Result<Reply, Failure> {
+            if let Ok(reply) = &mut result {
+                (self.0)(reply);
+            }
+            result
+        }
+    }
+    catch(&Liar(lie), by);
+}
+
+#[test]
+fn a_client_that_sees_no_locks_is_caught() {
+    let blind = |reply: &mut Reply| {
+        if let Reply::Lock(lock) = reply {
+            *lock = None;
+        }
+    };
+    catch_liar(blind, &["witness"]);
+}
+
+#[test]
+fn a_client_that_leaves_out_an_attribute_is_caught() {
+    let forgetful = |reply: &mut Reply| {
+        if let Reply::Attributes(names) = reply {
+            names.pop();
+        }
+    };
+    catch_liar(forgetful, &["witness"]);
+}
+
+#[test]
+fn a_client_that_says_too_soon_that_a_page_is_the_last_is_caught() {
+    let hasty = |reply: &mut Reply| {
+        if let Reply::Names { is_all, .. } = reply {
+            *is_all = true;
+        }
+    };
+    catch_liar(hasty, &["witness"]);
+}
+
+#[test]
+fn a_client_that_shows_the_wrong_times_is_caught() {
+    let late = |reply: &mut Reply| {
+        if let Reply::File(file) = reply {
+            let mut record = directory::File::clone(file);
+            record.times.modified += 1;
+            *file = record.into();
+        }
+    };
+    catch_liar(late, &["witness"]);
+}
+
+#[test]
+fn a_client_that_fails_for_no_reason_is_caught() {
+    #[derive(Clone)]
+    struct Lazy(Failure, u32);
+    impl Tamper for Lazy {
+        fn result(&mut self, result: Result<Reply, Failure>) -> Result<Reply, Failure> {
+            self.1 += 1;
+            if self.1.is_multiple_of(50) { Err(self.0) } else { result }
+        }
+    }
+    for failure in [Failure::Lost, Failure::Busy, Failure::Cancelled] {
+        catch(&Lazy(failure, 0), &["needless failure"]);
+    }
+}
+
+#[test]
+fn a_group_that_ends_sessions_for_no_reason_is_caught() {
+    #[derive(Clone)]
+    struct Fickle(u32);
+    impl Tamper for Fickle {
+        fn downward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
+            self.0 += 1;
+            let is_due = self.0.is_multiple_of(100);
+            vec![with_response(bytes, |response| {
+                if is_due && response.lease.body == Down::Renewed {
+                    response.lease.body = Down::Lost;
+                }
+            })]
+        }
+    }
+    catch(&Fickle(0), &["needless loss"]);
+}
+
+#[test]
+fn a_client_that_pushes_with_a_gap_is_caught() {
+    #[derive(Clone)]
+    struct Gappy;
+    impl Tamper for Gappy {
+        fn upward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<u8> {
+            with_operations(bytes, |operations| {
+                if operations.len() > 1 {
+                    operations.remove(0);
+                }
+            })
+        }
+    }
+    catch(&Gappy, &["prefix"]);
+}
+
+/// A group that changes what it is told before it does it.
+#[track_caller]
+fn catch_editor(edit: fn(&mut Act), by: &[&str]) {
+    #[derive(Clone)]
+    struct Editor(fn(&mut Act));
+    impl Tamper for Editor {
+        fn upward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<u8> {
+            with_operations(bytes, |operations| {
+                operations.iter_mut().for_each(|operation| (self.0)(&mut operation.act));
+            })
+        }
+    }
+    catch(&Editor(edit), by);
+}
+
+#[test]
+fn a_group_that_files_another_attribute_is_caught_at_the_end() {
+    let edit = |act: &mut Act| {
+        if let Act::SetXattr { value: Some(value), .. } = act {
+            value.push(b'!');
+        }
+    };
+    catch_editor(edit, &["end state"]);
+}
+
+#[test]
+fn a_group_that_files_another_mode_is_caught_at_the_end() {
+    let edit = |act: &mut Act| {
+        if let Act::Create { mode, .. } = act {
+            *mode ^= 0o001;
+        }
+    };
+    catch_editor(edit, &["end state"]);
+}
+
+#[test]
+fn a_group_that_files_another_target_is_caught_at_the_end() {
+    let edit = |act: &mut Act| {
+        if let Act::Symlink { target, .. } = act {
+            target[0] ^= 1;
+        }
+    };
+    catch_editor(edit, &["end state"]);
+}
+
+#[test]
+fn a_group_that_files_another_time_is_caught_at_the_end() {
+    let edit = |act: &mut Act| {
+        if let Act::SetAttr { changes, .. } = act
+            && changes.modified == Some(Moment::At(7))
+        {
+            changes.modified = Some(Moment::At(8));
+        }
+    };
+    catch_editor(edit, &["end state"]);
+}
+
+#[test]
+fn a_group_whose_log_is_not_what_it_did_is_caught() {
+    #[derive(Clone)]
+    struct Forger;
+    impl Tamper for Forger {
+        fn written(&mut self, record: Vec<u8>) -> Vec<u8> {
+            let Ok(mut decision) = base::decode::<Decision>(&record, record.len()) else {
+                return record;
+            };
+            if let Command::Heard { request, .. } = &mut decision.command
+                && let Some(Ask::Batch { operations, .. }) = &mut request.ask
+            {
+                operations.pop();
+            }
+            base::encode(&decision)
+        }
+    }
+    catch(&Forger, &["log"]);
 }

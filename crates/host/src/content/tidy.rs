@@ -1,0 +1,243 @@
+//! Making contents safe, filing them in the index, and giving back what dead ones take.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    path::PathBuf,
+    sync::{Arc, MutexGuard},
+};
+
+use super::{
+    Content, ENTRIES, Entry, Indexed, Kind, Location, State, backing_path,
+    index::{LABEL, Position},
+    is_full,
+    pack::{FORMAT, Pack},
+    remove_file, segment_path, shard, shard_path,
+};
+use crate::{
+    Failure,
+    log::{
+        frame::{Framer, HEADER},
+        scan::{Scanner, Step},
+        tail::sync_directory,
+    },
+};
+
+/// What has to be made safe, and what is so then.
+struct Round {
+    position: Position,
+    segments: Vec<(PathBuf, Arc<File>)>,
+    is_renamed: bool,
+    settled: BTreeSet<u64>,
+    shards: BTreeSet<u8>,
+    /// What goes into the index.
+    entries: Option<Vec<(u64, Entry)>>,
+}
+
+impl Content {
+    /// Makes safe everything that was put or settled before.
+    pub fn sync(&self) -> Result<(), Failure> {
+        let mut indexed = self.indexed.lock().map_err(|_| Failure::Stopped)?;
+        self.make_safe(&mut indexed, ENTRIES, false)
+    }
+
+    /// Files what is new in the index and compacts one segment of the pack, if one is mostly dead.
+    pub fn tidy(&self) -> Result<(), Failure> {
+        let mut indexed = self.indexed.lock().map_err(|_| Failure::Stopped)?;
+        self.make_safe(&mut indexed, 1, false)?;
+        self.compact(&mut indexed)
+    }
+
+    /// Files everything that is new in the index.
+    pub(super) fn flush(&self) -> Result<(), Failure> {
+        let mut indexed = self.indexed.lock().map_err(|_| Failure::Stopped)?;
+        self.make_safe(&mut indexed, 0, false)
+    }
+
+    /// Makes everything safe, and files what is new if that is so much or more. A failure on the way puts
+    /// the contents out of use: what of them is on the disk is not known then.
+    pub(super) fn make_safe(
+        &self,
+        indexed: &mut Indexed,
+        entries_min: usize,
+        is_durable: bool,
+    ) -> Result<(), Failure> {
+        let round = self.begin_round(&mut *self.pack()?, entries_min);
+        let done = self.run_round(indexed, round, is_durable);
+        if done.is_err()
+            && let Ok(mut pack) = self.pack.lock()
+        {
+            pack.is_stopped = true;
+        }
+        done
+    }
+
+    fn begin_round(&self, pack: &mut Pack, entries_min: usize) -> Round {
+        let mut segments = std::mem::take(&mut pack.unsafe_yet);
+        if pack.safe < pack.tail.len {
+            segments.push((pack.tail.path.clone(), Arc::clone(&pack.tail.file)));
+        }
+        let has_enough = pack.overlay.len() >= entries_min;
+        let entries = pack.overlay.iter().map(|(serial, entry)| (*serial, *entry));
+        Round {
+            position: pack.position(),
+            segments,
+            is_renamed: std::mem::take(&mut pack.is_renamed),
+            settled: std::mem::take(&mut pack.settled),
+            shards: std::mem::take(&mut pack.shards),
+            entries: has_enough.then(|| entries.collect()),
+        }
+    }
+
+    fn run_round(
+        &self,
+        indexed: &mut Indexed,
+        round: Round,
+        is_durable: bool,
+    ) -> Result<(), Failure> {
+        for serial in round.settled {
+            let path = backing_path(&self.files, serial);
+            match File::open(&path).and_then(|file| file.sync_data()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Failure::of("can't sync", path)(error));
+                }
+                _ => {}
+            }
+        }
+        for shard in round.shards {
+            sync_directory(&shard_path(&self.files, shard))?;
+        }
+        for (path, file) in round.segments {
+            file.sync_data().map_err(Failure::of("can't sync", path))?;
+        }
+        if round.is_renamed {
+            sync_directory(&self.directory.join("pack"))?;
+        }
+        let mut pack = self.pack()?;
+        if pack.segment == round.position.segment {
+            pack.safe = round.position.offset;
+        }
+        drop(pack);
+        let is_known = indexed.position == Some(round.position);
+        match round.entries {
+            Some(entries) if !is_known || !entries.is_empty() || is_durable => {
+                // Only what is safe: the index must not point to what a power cut takes.
+                let stale = self.index.add(indexed, &entries, round.position, is_durable)?;
+                self.settle_entries(self.pack()?, &entries, &stale)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets what the index has now, and removes backing files that packed contents replaced.
+    fn settle_entries(
+        &self,
+        mut pack: MutexGuard<'_, Pack>,
+        entries: &[(u64, Entry)],
+        stale: &BTreeSet<u64>,
+    ) -> Result<(), Failure> {
+        for (serial, entry) in entries {
+            let Some(now) = pack.overlay.get_mut(serial) else { continue };
+            let is_stale = stale.contains(serial);
+            if now != entry {
+                // The index no longer knows of the backing file.
+                now.is_over_backing |= is_stale && matches!(now.state, Some(State::Packed(_)));
+                continue;
+            }
+            pack.overlay.remove(serial);
+            if is_stale {
+                // Within the lock, so that it is not a new one.
+                remove_file(&backing_path(&self.files, *serial))?;
+                pack.shards.insert(shard(*serial));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is in the index. Moves what lives in the segment with the least of that to the end of
+    /// the pack, and removes it.
+    pub(super) fn compact(&self, indexed: &mut Indexed) -> Result<(), Failure> {
+        let sealed = self.pack()?.sealed.clone();
+        let live = |segment: &u32| indexed.live.get(segment).copied().unwrap_or(0);
+        let candidates = sealed.iter().filter(|(segment, _)| !indexed.spoiled.contains(segment));
+        let half_dead = candidates.filter(|(segment, len)| live(segment) * 2 < **len);
+        let mut victims: Vec<u32> = half_dead.map(|(segment, _)| *segment).collect();
+        victims.sort_by_key(live);
+        // Dead ones cost nothing to remove; of the others one at a time.
+        let dead = victims.iter().take_while(|segment| live(segment) == 0).count();
+        victims.truncate(dead + 1);
+        if victims.is_empty() {
+            return Ok(());
+        }
+        if let Some(&segment) = victims.get(dead) {
+            match self.move_live(segment) {
+                Ok(()) => {}
+                // Room comes with what is removed; what was moved by now is no loss.
+                Err(failure) if is_full(&failure) => victims.truncate(dead),
+                Err(failure) => return Err(failure),
+            }
+        }
+        // The store must not go back to an index that points into what is removed now.
+        self.make_safe(indexed, 0, true)?;
+        for segment in victims {
+            if indexed.live.contains_key(&segment) {
+                // Something in it is alive and could not be read. It stays, for whoever can.
+                indexed.spoiled.insert(segment);
+                continue;
+            }
+            self.pack()?.forget(segment);
+            remove_file(&segment_path(&self.directory.join("pack"), segment))?;
+        }
+        sync_directory(&self.directory.join("pack"))
+    }
+
+    pub(super) fn move_live(&self, segment: u32) -> Result<(), Failure> {
+        let path = segment_path(&self.directory.join("pack"), segment);
+        let start = HEADER as u64;
+        let mut scanner = Scanner::open(&path, Framer::new(FORMAT), u64::from(segment), start)?;
+        loop {
+            match scanner.next()? {
+                Step::Record { offset, number, .. } => {
+                    let Some((Kind::Put, serial, bytes)) = Kind::read(scanner.bytes()) else {
+                        continue;
+                    };
+                    let length = (scanner.bytes().len() - LABEL) as u32;
+                    let offset = offset as u32;
+                    self.move_one(
+                        serial,
+                        Location { segment, offset, length, sequence: number },
+                        bytes,
+                    )?;
+                }
+                Step::Bad { .. } => scanner.search()?,
+                Step::End => return Ok(()),
+            }
+        }
+    }
+
+    fn move_one(&self, serial: u64, location: Location, bytes: &[u8]) -> Result<(), Failure> {
+        // From looking to moving in one go, so that nothing newer is overruled.
+        let mut pack = self.pack()?;
+        let state = match pack.overlay.get(&serial) {
+            Some(entry) => entry.state,
+            None => self.index.get(serial)?,
+        };
+        if state != Some(State::Packed(location)) {
+            return Ok(());
+        }
+        let is_over_backing = pack.overlay.get(&serial).is_some_and(|entry| entry.is_over_backing);
+        let moved = pack.copy(location.sequence, Kind::Put, serial, bytes)?;
+        let state = Some(State::Packed(moved));
+        pack.overlay.insert(serial, Entry { state, is_over_backing });
+        Ok(())
+    }
+}
+
+/// Removes what is left of files that were not whole.
+pub(super) fn clear(directory: &std::path::Path) -> Result<(), Failure> {
+    for entry in fs::read_dir(directory).map_err(Failure::of("can't list", directory))? {
+        remove_file(&entry.map_err(Failure::of("can't list", directory))?.path())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,305 @@
+//! Runs the client of this machine for whoever calls.
+//!
+//! A call that the client can answer at once is answered on the caller's own thread. Another waits for
+//! what the group says, but never longer than [`CALL_MAX`]: whoever waits in the kernel can't be
+//! interrupted.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use base::{Instant, Machine};
+use client::{Call, Client, Failure, Input, Output, Reply, Settings};
+use directory::{
+    Act, Actor, Operation,
+    message::{Ask, Request},
+};
+use wire::Message;
+
+use crate::{clock::Clock, mailbox::Mailbox};
+
+/// The longest that a call waits.
+pub const CALL_MAX: Duration = Duration::from_secs(60);
+/// While something is under way, deadlines are looked at as often as this.
+const BEAT: Duration = Duration::from_millis(100);
+
+/// What the client says to its group.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether it speaks of bytes in files, which must be safe before it is heard.
+    pub(crate) tells_content: bool,
+}
+
+/// The client of this machine.
+pub struct Desk {
+    state: Mutex<State>,
+    /// The keeper of time has something to do.
+    woken: Condvar,
+    clock: Clock,
+    client: lease::Client,
+    group: Arc<Mailbox<Letter>>,
+    /// Takes what was lost with a session.
+    on_lost: Box<dyn Fn(Lost) + Send + Sync>,
+}
+
+/// What was not pushed when a session was lost.
+pub(crate) struct Lost {
+    pub(crate) operations: Vec<Operation>,
+    /// Why.
+    pub(crate) refused: Option<directory::Refusal>,
+}
+
+struct State {
+    client: Client,
+    call_next: u64,
+    /// The calls that wait. Bounded by the client's settings: it refuses more.
+    waiting: BTreeMap<u64, Arc<Waiting>>,
+    out: Vec<Output>,
+    /// For tests: the call that is the last.
+    dies_at: Option<u64>,
+    /// Up to this place something was lost with a session.
+    lost_until: u64,
+    /// Whether anything has happened since the keeper of time last looked.
+    is_stirred: bool,
+    /// The group can't go on.
+    is_broken: bool,
+    is_over: bool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    result: Mutex<Option<Result<Reply, Failure>>>,
+    returned: Condvar,
+}
+
+impl Desk {
+    pub(crate) fn start(
+        settings: Settings,
+        clock: Clock,
+        group: Arc<Mailbox<Letter>>,
+        on_lost: Box<dyn Fn(Lost) + Send + Sync>,
+    ) -> (Arc<Desk>, thread::JoinHandle<()>) {
+        let state = State {
+            client: Client::new(settings),
+            call_next: 1,
+            waiting: BTreeMap::new(),
+            out: Vec::new(),
+            dies_at: None,
+            lost_until: 0,
+            is_stirred: false,
+            is_broken: false,
+            is_over: false,
+        };
+        let (state, client) = (Mutex::new(state), settings.client);
+        let desk = Desk { state, woken: Condvar::new(), clock, client, group, on_lost };
+        let desk = Arc::new(desk);
+        let keeper = Arc::clone(&desk);
+        let thread = thread::spawn(move || keeper.keep_time());
+        (desk, thread)
+    }
+
+    /// Asks the client for something, and waits for the answer.
+    pub fn call(&self, actor: &Actor, what: Call) -> Result<Reply, Failure> {
+        let mut state = self.lock();
+        if state.is_broken && matches!(what, Call::Do(_) | Call::Sync { .. }) {
+            return Err(Failure::Lost);
+        }
+        let call = state.call_next;
+        state.call_next += 1;
+        let input = Input::Call { call, actor: actor.clone(), time: self.clock.wall(), what };
+        let mut result = None;
+        if state.dies_at == Some(call) {
+            std::process::abort();
+        }
+        self.step(&mut state, input, &mut |returned, with| {
+            if returned == call {
+                result = Some(with);
+                None
+            } else {
+                Some(with)
+            }
+        });
+        if let Some(result) = result {
+            return result;
+        }
+        if state.is_broken {
+            return Err(Failure::Lost);
+        }
+        let waiting = Arc::new(Waiting::default());
+        state.waiting.insert(call, Arc::clone(&waiting));
+        drop(state);
+        if let Some(result) = waiting.wait(CALL_MAX) {
+            return result;
+        }
+        self.step(&mut self.lock(), Input::Cancel { call }, &mut |_, with| Some(with));
+        // It may have come to its end at the last moment; a call that can't be cancelled goes on.
+        self.lock().waiting.remove(&call);
+        waiting.wait(Duration::ZERO).unwrap_or(Err(Failure::Cancelled))
+    }
+
+    /// The place of the last operation that was performed here.
+    pub fn place(&self) -> u64 {
+        self.lock().client.place()
+    }
+
+    /// Whether everything up to a place is safe with the group. What was lost never is.
+    pub fn is_pushed(&self, place: u64) -> bool {
+        let state = self.lock();
+        place > state.lost_until && state.client.is_pushed(place)
+    }
+
+    /// For tests: the process ends in the midst of this call, counted from the start.
+    pub fn die_at(&self, call: Option<u64>) {
+        self.lock().dies_at = call;
+    }
+
+    /// What the client holds and owes.
+    pub fn standing(&self) -> Standing {
+        let state = self.lock();
+        let client = &state.client;
+        Standing {
+            session: client.session(),
+            pending: client.pending_count(),
+            leases: client.lease_count(),
+            facts: client.fact_count(),
+        }
+    }
+
+    /// The group has said something.
+    pub(crate) fn hear(&self, bytes: &[u8]) {
+        if let Ok(Message::Response(response)) = wire::open(bytes) {
+            let input = Input::Heard(response);
+            self.step(&mut self.lock(), input, &mut |_, with| Some(with));
+        }
+    }
+
+    /// Which client it is.
+    pub(crate) fn client(&self) -> lease::Client {
+        self.client
+    }
+
+    /// The group can't go on. Whoever waits is told, and so is everybody from now on.
+    pub(crate) fn fail(&self, failure: &crate::Failure) {
+        eprintln!("croft: {failure}");
+        eprintln!(
+            "croft: nothing more can be changed or made safe; mend the cause and start again"
+        );
+        let mut state = self.lock();
+        state.is_broken = true;
+        for (_, waiting) in std::mem::take(&mut state.waiting) {
+            waiting.put(Err(Failure::Lost));
+        }
+    }
+
+    /// Nobody calls any more.
+    pub(crate) fn stop(&self) {
+        self.lock().is_over = true;
+        self.woken.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step(&self, state: &mut State, input: Input, returned: &mut Returned<'_>) {
+        let State { client, out, .. } = state;
+        client.step(self.clock.now(), input, out);
+        self.follow(state, returned);
+        if !state.is_stirred {
+            state.is_stirred = true;
+            self.woken.notify_one();
+        }
+    }
+
+    /// Does what the client wants done.
+    fn follow(&self, state: &mut State, returned: &mut Returned<'_>) {
+        let mut out = std::mem::take(&mut state.out);
+        for output in out.drain(..) {
+            match output {
+                Output::Send(request) => self.group.post(letter(request)),
+                Output::Return { call, result } => {
+                    if let Some(result) = returned(call, result)
+                        && let Some(waiting) = state.waiting.remove(&call)
+                    {
+                        waiting.put(result);
+                    }
+                }
+                Output::Lost { operations, refused, .. } => {
+                    state.lost_until = state.client.place();
+                    (self.on_lost)(Lost { operations, refused });
+                }
+            }
+        }
+        state.out = out;
+    }
+
+    /// Lets deadlines pass, until [`Desk::stop`].
+    fn keep_time(&self) {
+        let mut state = self.lock();
+        while !state.is_over {
+            let now = self.clock.now();
+            if state.client.wake_at().is_some_and(|at| at <= now) {
+                let State { client, out, .. } = &mut *state;
+                client.tick(now, out);
+                self.follow(&mut state, &mut |_, with| Some(with));
+            }
+            let wait = match std::mem::take(&mut state.is_stirred) {
+                true => BEAT,
+                false => state.client.wake_at().map_or(Duration::MAX, |at| pause(now, at)),
+            };
+            let waited = self.woken.wait_timeout_while(state, wait, |state| {
+                // Within a beat it is soon enough.
+                (wait == BEAT || !state.is_stirred) && !state.is_over
+            });
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Told of a call that has ended; hands the result back if somebody else waits for it.
+type Returned<'a> = dyn FnMut(u64, Result<Reply, Failure>) -> Option<Result<Reply, Failure>> + 'a;
+
+/// What a client holds and owes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Standing {
+    /// The number of its session.
+    pub session: u64,
+    /// Operations that the group has not acknowledged.
+    pub pending: usize,
+    /// Leases that it holds.
+    pub leases: usize,
+    /// Files and names that it remembers.
+    pub facts: usize,
+}
+
+impl Waiting {
+    fn put(&self, result: Result<Reply, Failure>) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        self.returned.notify_one();
+    }
+
+    fn wait(&self, most: Duration) -> Option<Result<Reply, Failure>> {
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.returned.wait_timeout_while(result, most, |result| result.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.take()
+    }
+}
+
+fn letter(request: Request) -> Letter {
+    let tells_content = match &request.ask {
+        Some(Ask::Batch { operations, .. }) => {
+            operations.iter().any(|operation| matches!(operation.act, Act::SetContent { .. }))
+        }
+        _ => false,
+    };
+    Letter { bytes: wire::seal(&Message::Request(request)), tells_content }
+}
+
+/// How long until then, and a little: clocks of waits are coarse, and early is for nothing.
+fn pause(now: Instant, at: Instant) -> Duration {
+    at.since(now) + Duration::from_millis(1)
+}

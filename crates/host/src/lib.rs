@@ -1,0 +1,35 @@
+//! Sockets, files, clock: the only crate with them.
+//!
+//! Reading order: `clock`; what lies on a machine's disk (`log`, `store`, `content`); then the shells that
+//! run the machines of lower layers (`group` runs a `node::Node`, `desk` a `client::Client`), and
+//! `machine`, which is one computer of a cell with all of it.
+
+#![expect(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a shell: this is where threads, files, clocks and standard error are"
+)]
+
+mod clock;
+mod failure;
+mod mailbox;
+
+mod content;
+mod log;
+mod store;
+
+mod desk;
+mod group;
+
+mod control;
+mod machine;
+
+pub use clock::Clock;
+pub use content::Content;
+pub use control::{Control, ask};
+pub use desk::Desk;
+pub use failure::Failure;
+pub use log::Log;
+pub use machine::{Machine, Standing};
+pub use store::Store;

@@ -1,0 +1,272 @@
+//! One computer of a cell, with everything that runs on it.
+//!
+//! Its directory:
+//! ```text
+//! croft.json   what this is, and its format
+//! lock         held by whoever runs it
+//! life         how often it has been started
+//! log/         decisions of the group
+//! store/       state of the group, index of contents
+//! content/     bytes of files
+//! recovery/    what was lost with a session, kept for its owner
+//! control      socket for the other commands
+//! ```
+
+use std::{
+    fs,
+    io::{ErrorKind, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    thread::{self, JoinHandle},
+};
+
+use client::{Call, Settings};
+use directory::Actor;
+use lease::Client;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{
+    Content, Failure, Store,
+    clock::Clock,
+    desk::{self, Desk, Lost},
+    group::{self, Group},
+    mailbox::Mailbox,
+};
+
+const FORMAT: u32 = 1;
+/// This machine, in a cell of one.
+const ME: Client = Client(1);
+/// The most letters between the client and its group. What does not fit is said again.
+const LETTERS_MAX: usize = 1_024;
+/// The most files and names that the client remembers; the kernel remembers more.
+const FACTS_MAX: usize = 200_000;
+
+/// A machine that runs.
+pub struct Machine {
+    directory: PathBuf,
+    desk: Arc<Desk>,
+    content: Arc<Content>,
+    standing: Arc<Mutex<group::Standing>>,
+    inbox: Arc<Mailbox<desk::Letter>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held until the end.
+    _lock: fs::File,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Identity {
+    croft: String,
+    format: u32,
+}
+
+/// How a machine stands.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Standing {
+    /// Its client.
+    pub client: desk::Standing,
+    /// Its group.
+    pub group: group::Standing,
+}
+
+impl Machine {
+    /// Makes a directory the home of a new machine, which is a cell of its own.
+    pub fn init(directory: &Path) -> Result<(), Failure> {
+        let path = directory.join("croft.json");
+        if path.exists() {
+            let what =
+                format!("{} is a machine already; start it with `croft run`", directory.display());
+            return Err(Failure::Unfit(what));
+        }
+        fs::create_dir_all(directory).map_err(Failure::of("can't make", directory))?;
+        let mut entries = fs::read_dir(directory).map_err(Failure::of("can't read", directory))?;
+        if entries.next().is_some() {
+            let what = format!(
+                "{} is not empty; name a new directory, or an empty one",
+                directory.display()
+            );
+            return Err(Failure::Unfit(what));
+        }
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        fs::set_permissions(directory, mode).map_err(Failure::of("can't protect", directory))?;
+        let identity = Identity { croft: "a machine of a Croft cell".into(), format: FORMAT };
+        let text = serde_json::to_string_pretty(&identity).expect("it is plain data");
+        replace(&path, format!("{text}\n").as_bytes())
+    }
+
+    /// Whether a directory is the home of a machine.
+    pub fn is_home(directory: &Path) -> bool {
+        directory.join("croft.json").exists()
+    }
+
+    /// Starts the machine that lives in a directory.
+    pub fn start(directory: &Path) -> Result<Machine, Failure> {
+        check_identity(directory)?;
+        let lock = lock(directory)?;
+        let life = next_life(directory)?;
+        let clock = Clock;
+        let store = Arc::new(Store::open(&directory.join("store"))?);
+        let content = Arc::new(Content::open(&directory.join("content"), &store)?);
+        let inbox = Arc::new(Mailbox::new(LETTERS_MAX));
+        let log = directory.join("log");
+        let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
+        let group = Group::open(&log, store, bytes, clock, mail, ME)?;
+        let standing = group.standing();
+        // Each life has its own numbers of sessions.
+        let settings = Settings { session: life << 32, facts_max: FACTS_MAX, ..Settings::of(ME) };
+        let recovery = directory.join("recovery");
+        let on_lost = Box::new(move |lost| keep(&recovery, clock, lost));
+        let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);
+        let served = Arc::clone(&desk);
+        let server = thread::spawn(move || group.run(&served));
+        Ok(Machine {
+            directory: directory.to_path_buf(),
+            desk,
+            content,
+            standing,
+            inbox,
+            threads: vec![keeper, server],
+            _lock: lock,
+        })
+    }
+
+    /// Where it lives.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Its client.
+    pub fn desk(&self) -> &Arc<Desk> {
+        &self.desk
+    }
+
+    /// The bytes of files on it.
+    pub fn content(&self) -> &Arc<Content> {
+        &self.content
+    }
+
+    /// How it stands.
+    pub fn standing(&self) -> Standing {
+        let group = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Standing { client: self.desk.standing(), group }
+    }
+
+    /// Makes everything safe and stops.
+    pub fn stop(mut self) -> Result<(), Failure> {
+        let synced = self.desk.call(&Actor::ROOT, Call::Sync { handle: None });
+        let tidied = self.content.sync().and_then(|()| self.content.tidy());
+        self.end();
+        let group = self.standing().group;
+        match (group.failure, synced) {
+            (Some(failure), _) => Err(Failure::Unfit(failure)),
+            (None, Err(failure)) => {
+                let what = format!("the last changes could not be pushed: {}", failure.errno());
+                Err(Failure::Unfit(what))
+            }
+            (None, Ok(_)) => tidied,
+        }
+    }
+
+    fn end(&mut self) {
+        self.desk.stop();
+        self.inbox.close();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said why.
+            _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn check_identity(directory: &Path) -> Result<(), Failure> {
+    let path = directory.join("croft.json");
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let what = format!(
+                "no machine lives in {}; make one with `croft init --dir {0}`",
+                directory.display()
+            );
+            return Err(Failure::Unfit(what));
+        }
+        read => read.map_err(Failure::of("can't read", &path))?,
+    };
+    let damaged = |what: String| Failure::Damaged { path: path.clone(), what };
+    let identity: Identity = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+    match identity.format {
+        FORMAT => Ok(()),
+        other => Err(Failure::Unfit(format!(
+            "{} has format {other}, and this croft knows format {FORMAT}: use the release that made it",
+            directory.display()
+        ))),
+    }
+}
+
+fn lock(directory: &Path) -> Result<fs::File, Failure> {
+    let path = directory.join("lock");
+    let file = fs::File::options().create(true).append(true).open(&path);
+    let file = file.map_err(Failure::of("can't write to", &path))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        Failure::Unfit(format!(
+            "another croft runs in {}; `croft status --dir {0}` shows it",
+            directory.display()
+        ))
+    })?;
+    Ok(file)
+}
+
+fn next_life(directory: &Path) -> Result<u64, Failure> {
+    let path = directory.join("life");
+    let last = match fs::read_to_string(&path) {
+        Ok(text) => text.trim().parse::<u64>().map_err(|error| {
+            let what = format!("{error}; put in a number that is greater than any before");
+            Failure::Damaged { path: path.clone(), what }
+        })?,
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        Err(error) => return Err(Failure::of("can't read", &path)(error)),
+    };
+    let life = last + 1;
+    replace(&path, format!("{life}\n").as_bytes())?;
+    Ok(life)
+}
+
+/// Replaces a file: whatever happens, there is the old one or the new one.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let draft = path.with_extension("new");
+    let write = || {
+        let mut file = fs::File::create(&draft)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        match path.parent() {
+            Some(parent) => fs::File::open(parent)?.sync_all(),
+            None => Ok(()),
+        }
+    };
+    write().map_err(Failure::of("can't write", path))
+}
+
+/// Keeps what was lost with a session for whoever did it.
+fn keep(recovery: &Path, clock: Clock, lost: Lost) {
+    if lost.operations.is_empty() {
+        return;
+    }
+    let path = recovery.join(format!("{}.operations", clock.wall()));
+    let why = lost.refused.map_or("the session has lapsed".into(), |why| format!("{why:?}"));
+    eprintln!(
+        "croft: {} operations were not accepted ({why}); they are kept in {}",
+        lost.operations.len(),
+        path.display()
+    );
+    let text: String = lost.operations.iter().map(|operation| format!("{operation:?}\n")).collect();
+    let kept = fs::create_dir_all(recovery).map_err(Failure::of("can't make", recovery));
+    if let Err(failure) = kept.and_then(|()| replace(&path, text.as_bytes())) {
+        eprintln!("croft: {failure}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! A bounded queue between two threads, which drops what does not fit.
+//!
+//! It stands for a network: whoever says something that matters says it again until it is answered.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// The queue.
+#[derive(Debug)]
+pub(crate) struct Mailbox<T> {
+    state: Mutex<State<T>>,
+    arrived: Condvar,
+    /// The most letters that wait.
+    count_max: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    letters: VecDeque<T>,
+    is_closed: bool,
+}
+
+impl<T> Mailbox<T> {
+    pub(crate) fn new(count_max: usize) -> Mailbox<T> {
+        let state = Mutex::new(State { letters: VecDeque::new(), is_closed: false });
+        Mailbox { state, arrived: Condvar::new(), count_max }
+    }
+
+    /// Puts a letter in, if there is room.
+    pub(crate) fn post(&self, letter: T) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.letters.len() < self.count_max {
+            state.letters.push_back(letter);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Takes all letters, waiting for one at most this long, or for ever. None when it is closed and
+    /// empty.
+    pub(crate) fn take(&self, wait: Option<Duration>) -> Option<VecDeque<T>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.letters.is_empty() && !state.is_closed {
+            state = match wait {
+                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(wait) => {
+                    let waited = self.arrived.wait_timeout(state, wait);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        let is_over = state.is_closed && state.letters.is_empty();
+        (!is_over).then(|| std::mem::take(&mut state.letters))
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+        self.arrived.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_the_rest_comes_in_order() {
+        let mailbox = Mailbox::new(2);
+        (0..3).for_each(|letter| mailbox.post(letter));
+        assert_eq!(mailbox.take(None).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn a_closed_mailbox_hands_out_what_it_has_and_then_ends() {
+        let mailbox = Mailbox::new(2);
+        mailbox.post(7);
+        mailbox.close();
+        assert_eq!(mailbox.take(None).unwrap(), [7]);
+        assert!(mailbox.take(None).is_none());
+    }
+}

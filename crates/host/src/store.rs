@@ -1,0 +1,208 @@
+//! The records of directories on this machine's disk, and the last checkpoint.
+//!
+//! One embedded database holds them and the index of contents. It silently forgets the end of its own
+//! journal if that is damaged; the log is the authority, and `check_reach` and `check_end` say whether the two fit.
+
+mod key;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ops::Bound::{Excluded, Unbounded},
+    path::{Path, PathBuf},
+};
+
+use base::FileId;
+use directory::{Absent, Key, Record};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use lease::Name;
+use node::{Loaded, Page};
+
+use crate::Failure;
+
+/// A page of names has at most so many.
+pub const PAGE_MAX: usize = 1_024;
+/// What the database may keep of its files in memory.
+const CACHE_BYTES: u64 = 32 << 20;
+/// The smallest that the database takes. Opening it again takes as long as this is.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// Of changes to records not yet in sorted files. There may be a few of these at a time.
+const RECORDS_BYTES: u64 = 12 << 20;
+const OTHERS_BYTES: u64 = 4 << 20;
+
+const CHECKPOINT: &[u8] = b"checkpoint";
+
+/// The records of directories, and the last checkpoint.
+pub struct Store {
+    path: PathBuf,
+    database: Database,
+    records: Keyspace,
+    state: Keyspace,
+}
+
+impl Store {
+    /// Opens the store, which is made if it is not there.
+    pub fn open(path: &Path) -> Result<Store, Failure> {
+        let opened = Database::builder(path)
+            .cache_size(CACHE_BYTES)
+            .max_journaling_size(JOURNAL_BYTES)
+            .worker_threads(1)
+            .open();
+        let database = opened.map_err(|error| match error {
+            fjall::Error::Locked => Failure::Unfit(format!(
+                "{} is in use by another process; stop that one first",
+                path.display()
+            )),
+            error => failed(error),
+        })?;
+        let records = keyspace(&database, "records", RECORDS_BYTES)?;
+        let state = keyspace(&database, "state", OTHERS_BYTES)?;
+        Ok(Store { path: path.into(), database, records, state })
+    }
+
+    /// The last checkpoint: its height and what was saved with it.
+    pub fn checkpoint(&self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
+        let Some(value) = self.state.get(CHECKPOINT).map_err(failed)? else {
+            return Ok(None);
+        };
+        match value.split_first_chunk() {
+            Some((height, state)) => Ok(Some((u64::from_le_bytes(*height), state.to_vec()))),
+            None => Err(self.damaged("its checkpoint has no height")),
+        }
+    }
+
+    /// Saves a checkpoint and everything that changed up to it, all or nothing. Safe on return.
+    pub fn save(
+        &self,
+        height: u64,
+        state: &[u8],
+        changes: Vec<(Key, Option<Record>)>,
+    ) -> Result<(), Failure> {
+        let mut batch = self.database.batch().durability(Some(PersistMode::SyncAll));
+        for (key, record) in changes {
+            match record {
+                Some(record) => {
+                    batch.insert(&self.records, key::encode(&key), base::encode(&record))
+                }
+                None => batch.remove(&self.records, key::encode(&key)),
+            }
+        }
+        let mut checkpoint = height.to_le_bytes().to_vec();
+        checkpoint.extend_from_slice(state);
+        batch.insert(&self.state, CHECKPOINT, checkpoint);
+        batch.commit().map_err(failed)
+    }
+
+    /// What there is of what a command found absent.
+    pub fn load(&self, absent: &Absent) -> Result<Loaded, Failure> {
+        let mut loaded = Loaded::default();
+        for key in &absent.keys {
+            let found = self.records.get(key::encode(key)).map_err(failed)?;
+            let record = found.map(|value| self.record(key, &value)).transpose()?;
+            loaded.records.push((key.clone(), record));
+        }
+        for (directory, after) in &absent.pages {
+            loaded.pages.push(self.page(directory, after.clone())?);
+        }
+        Ok(loaded)
+    }
+
+    fn page(&self, directory: &FileId, after: Option<Name>) -> Result<Page, Failure> {
+        let prefix = directory.to_key();
+        let from = key::of_name(directory, after.as_ref());
+        let mut names = Vec::new();
+        let mut is_all = true;
+        for found in self.records.range::<&[u8], _>((Excluded(&from[..]), Unbounded)) {
+            let (bytes, value) = found.into_inner().map_err(failed)?;
+            if !bytes.starts_with(&prefix) {
+                break;
+            }
+            if names.len() == PAGE_MAX {
+                is_all = false;
+                break;
+            }
+            let key = key::decode(&bytes).map_err(|error| self.damaged(&error.to_string()))?;
+            match (self.record(&key, &value)?, key.name) {
+                (Record::Entry(entry), Some(name)) => names.push((name, entry)),
+                _ => {
+                    return Err(self.damaged("a file's record lies among the names of a directory"));
+                }
+            }
+        }
+        Ok(Page { directory: directory.clone(), after, names, is_all })
+    }
+
+    /// Every record in order.
+    pub fn records(&self) -> impl Iterator<Item = Result<(Key, Record), Failure>> + '_ {
+        self.records.iter().map(|found| {
+            let (bytes, value) = found.into_inner().map_err(failed)?;
+            let key = key::decode(&bytes).map_err(|error| self.damaged(&error.to_string()))?;
+            let record = self.record(&key, &value)?;
+            Ok((key, record))
+        })
+    }
+
+    /// Says what is wrong if a log that begins with this record does not reach back to a checkpoint.
+    ///
+    /// A checkpoint at a height holds what records up to and with that number did, and the first record
+    /// has number 1.
+    pub fn check_reach(&self, height: u64, first: u64) -> Result<(), Failure> {
+        if first <= height + 1 {
+            return Ok(());
+        }
+        Err(self.damaged(&format!(
+            "its checkpoint is at {height}, but the log begins only at {first}, so what happened between \
+             is lost"
+        )))
+    }
+
+    /// Says what is wrong if a log that ends before this record has less than a checkpoint.
+    pub fn check_end(&self, height: u64, next: u64) -> Result<(), Failure> {
+        if height < next.max(1) {
+            return Ok(());
+        }
+        Err(self.damaged(&format!(
+            "its checkpoint is at {height}, but the log ends before {next}: it has lost its end, and what \
+             came later with it"
+        )))
+    }
+
+    /// The database, for others who keep an index in it.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Another collection in the same database.
+    pub(crate) fn keyspace(&self, name: &str) -> Result<Keyspace, Failure> {
+        keyspace(&self.database, name, OTHERS_BYTES)
+    }
+
+    fn record(&self, key: &Key, value: &[u8]) -> Result<Record, Failure> {
+        let record = base::decode(value, value.len())
+            .map_err(|error| self.damaged(&format!("the record under {key:?} has {error}")))?;
+        match (&record, &key.name) {
+            (Record::File(_), None) | (Record::Entry(_), Some(_)) => Ok(record),
+            _ => Err(self.damaged(&format!("the record under {key:?} is not of its sort"))),
+        }
+    }
+
+    pub(crate) fn damaged(&self, what: &str) -> Failure {
+        let what = format!(
+            "{what}; restore the machine's directory from a copy, or let the group recover the machine"
+        );
+        Failure::Damaged { path: self.path.clone(), what }
+    }
+}
+
+fn keyspace(database: &Database, name: &str, memory_bytes: u64) -> Result<Keyspace, Failure> {
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(memory_bytes);
+    database.keyspace(name, options).map_err(failed)
+}
+
+/// Once something has failed the database refuses everything; only the first failure says why.
+pub(crate) fn failed(error: fjall::Error) -> Failure {
+    match error {
+        fjall::Error::Poisoned => Failure::Stopped,
+        error => Failure::Store(error),
+    }
+}

@@ -1,0 +1,61 @@
+//! What a program is told, as a number.
+
+use rustix::io::Errno;
+
+/// Every name that a refusal or a failure of the client goes by.
+const NAMES: [(&str, Errno); 21] = [
+    ("ENOENT", Errno::NOENT),
+    ("EEXIST", Errno::EXIST),
+    ("ENOTDIR", Errno::NOTDIR),
+    ("EISDIR", Errno::ISDIR),
+    ("ELOOP", Errno::LOOP),
+    ("EOPNOTSUPP", Errno::OPNOTSUPP),
+    ("ENOTEMPTY", Errno::NOTEMPTY),
+    ("EACCES", Errno::ACCESS),
+    ("EPERM", Errno::PERM),
+    ("EINVAL", Errno::INVAL),
+    ("ENAMETOOLONG", Errno::NAMETOOLONG),
+    ("EMLINK", Errno::MLINK),
+    ("ENOSPC", Errno::NOSPC),
+    ("ENODATA", Errno::NODATA),
+    ("E2BIG", Errno::TOOBIG),
+    ("EAGAIN", Errno::AGAIN),
+    ("ENOLCK", Errno::NOLCK),
+    ("EBUSY", Errno::BUSY),
+    ("ESTALE", Errno::STALE),
+    ("EINTR", Errno::INTR),
+    ("EIO", Errno::IO),
+];
+
+/// Of a call that failed.
+pub(crate) fn of_call(failure: client::Failure) -> Errno {
+    let name = failure.errno();
+    NAMES.iter().find(|(known, _)| *known == name).map_or(Errno::IO, |(_, errno)| *errno)
+}
+
+/// Of bytes that could not be kept or had.
+pub(crate) fn of_host(failure: host::Failure) -> Errno {
+    Errno::from_raw_os_error(failure.errno())
+}
+
+/// Of a file that could not be used.
+pub(crate) fn of_file(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use client::Failure;
+    use directory::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn every_failure_of_a_call_has_a_number() {
+        let refusals = Refusal::ALL.into_iter().map(Failure::Refused);
+        for failure in refusals.chain([Failure::Lost, Failure::Busy, Failure::Cancelled]) {
+            let is_named = NAMES.iter().any(|(name, _)| *name == failure.errno());
+            assert!(is_named, "{failure:?} is {} to a program", failure.errno());
+        }
+    }
+}

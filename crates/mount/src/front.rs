@@ -1,0 +1,155 @@
+//! What any front end says to a [`Tree`](crate::Tree) and hears from it: plain values, no FUSE.
+
+use std::{any::Any, fs::File, io, sync::Arc, time::Duration};
+
+use directory::Sort;
+
+pub use directory::operation::{Moment, Over, When};
+pub use rustix::io::Errno;
+
+/// The inode number of the root.
+pub const ROOT: u64 = 1;
+
+/// How long the kernel may believe what it was told, of names that stand for nothing too: nobody but this
+/// machine changes anything yet.
+pub const fn validity() -> Duration {
+    Duration::from_secs(3_600)
+}
+
+/// The process that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Its number, or 0 if that is not known here.
+    pub pid: u32,
+}
+
+/// What `stat` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// The inode number; never used again for another file.
+    pub inode: u64,
+    /// What it is.
+    pub sort: Sort,
+    /// The twelve permission bits.
+    pub mode: u16,
+    /// How many names it has.
+    pub links: u32,
+    /// Its owner.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// How many bytes.
+    pub size: u64,
+    /// How much room they take, in pieces of 512 bytes.
+    pub blocks: u64,
+    /// Last read, in nanoseconds since 1970.
+    pub accessed: i64,
+    /// Content or names last changed.
+    pub modified: i64,
+    /// Anything last changed.
+    pub changed: i64,
+}
+
+/// What is to change about a file, all at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The permission bits.
+    pub mode: Option<u16>,
+    /// The owner.
+    pub uid: Option<u32>,
+    /// The group.
+    pub gid: Option<u32>,
+    /// How many bytes.
+    pub size: Option<u64>,
+    /// When it was last read.
+    pub accessed: Option<Moment>,
+    /// When its content last changed.
+    pub modified: Option<Moment>,
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Purpose {
+    /// Reading.
+    pub reads: bool,
+    /// Writing.
+    pub writes: bool,
+    /// Its old bytes go first.
+    pub truncates: bool,
+}
+
+/// What a front end keeps for a backing file that the kernel uses by itself. Dropping it ends that.
+pub type Registration = Arc<dyn Any + Send + Sync>;
+
+/// Lets the kernel use a backing file by itself, if it can.
+pub type Register<'a> = &'a dyn Fn(&File) -> io::Result<Registration>;
+
+/// A file that was opened.
+#[derive(Clone)]
+pub struct Opened {
+    /// To be handed back with everything that is done through it.
+    pub handle: u64,
+    /// How its bytes go.
+    pub way: Way,
+}
+
+/// How the bytes of an open file go.
+#[derive(Clone)]
+pub enum Way {
+    /// Through us and the kernel's cache.
+    Cached {
+        /// Whether what the kernel still has of it is right.
+        keeps_pages: bool,
+    },
+    /// From the kernel to a backing file.
+    Passthrough(Registration),
+}
+
+/// A name in a directory, as it is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// The inode number.
+    pub inode: u64,
+    /// What it is.
+    pub sort: Sort,
+    /// The name.
+    pub name: &'a [u8],
+    /// Where to go on after it.
+    pub cookie: u64,
+}
+
+/// What there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The size of a block, in bytes.
+    pub block_size: u32,
+    /// All blocks.
+    pub blocks: u64,
+    /// Those that are free.
+    pub blocks_free: u64,
+    /// Those that are free to anybody.
+    pub blocks_available: u64,
+    /// How many files there may be; nobody counts them yet.
+    pub files: u64,
+    /// The longest name, in bytes.
+    pub name_max: u32,
+}
+
+/// What [`Tree::fallocate`](crate::Tree::fallocate) does to a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// Takes room, and makes the file longer if need be.
+    Extend,
+    /// Takes room.
+    Keep,
+    /// Gives room back: it reads as zeros.
+    Punch,
+    /// Makes it zeros, and the file longer if need be.
+    Zero,
+    /// Makes it zeros.
+    ZeroKeep,
+}

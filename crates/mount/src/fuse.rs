@@ -1,0 +1,692 @@
+//! The kernel's FUSE, through `fuser`: with its one child, all that names it.
+//!
+//! Each handler turns a request into a call of a [`Tree`] and the result into a reply. A panic in one would
+//! end its thread, so it is caught: whoever asked gets EIO.
+
+mod convert;
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::unix::ffi::OsStrExt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::SystemTime,
+};
+
+use fuser::{
+    BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, FileHandle, Filesystem,
+    FopenFlags, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, RenameFlags,
+    ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry,
+    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session, SessionACL,
+    TimeOrNow, WriteFlags,
+};
+use rustix::fs::OFlags;
+
+use crate::{
+    front::{Allocation, Changes, Errno, Over, Registration, Way, When, validity},
+    tree::Tree,
+    workers::Workers,
+};
+
+use convert::{
+    CACHED, GENERATION, NOTHING, attr, backing_id, caller, errno, has, kind, mode_of, moment,
+    open_flags, purpose, reply_attr, reply_empty, reply_entry, reply_xattr, special_of,
+};
+
+/// Threads that wait for disks and for the group on behalf of `fsync`.
+const SYNC_THREADS: usize = 2;
+/// The most bytes in one request to write.
+const WRITE_MAX: u32 = 1 << 20;
+/// The most requests of the kernel's own (reading ahead and the like) at a time.
+const BACKGROUND_MAX: u16 = 64;
+
+/// How a tree is mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Users other than the one that mounts may use it.
+    pub is_for_all: bool,
+    /// The kernel reads and writes backing files by itself where it can. That takes the superuser.
+    pub has_passthrough: bool,
+    /// Programs may run as the owners of their files, and devices be used.
+    pub has_suid: bool,
+    /// Threads that read requests. A handler may wait for the group, and others go on meanwhile.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    /// As much as this user may have.
+    fn default() -> Options {
+        let is_root = rustix::process::geteuid().is_root();
+        Options { is_for_all: is_root, has_passthrough: is_root, has_suid: false, threads: 4 }
+    }
+}
+
+/// A tree that is mounted. Dropping it unmounts it, even from under those who use it.
+pub struct Mount {
+    tree: Arc<Tree>,
+    session: Option<BackgroundSession>,
+    path: PathBuf,
+}
+
+impl Mount {
+    /// Mounts a tree on a directory.
+    pub fn start(tree: Arc<Tree>, path: &Path, options: &Options) -> io::Result<Mount> {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName("croft".to_owned()),
+            MountOption::Subtype("croft".to_owned()),
+            MountOption::DefaultPermissions,
+        ];
+        if options.has_suid {
+            config.mount_options.extend([MountOption::Suid, MountOption::Dev]);
+        }
+        if options.is_for_all {
+            config.acl = SessionACL::All;
+        }
+        config.n_threads = Some(options.threads.max(1));
+        let workers = Workers::start(SYNC_THREADS)?;
+        let front = Front {
+            tree: Arc::clone(&tree),
+            workers: workers.clone(),
+            has_passthrough: options.has_passthrough,
+        };
+        let session = Session::new(front, path, &config)?;
+        let notifier = session.notifier();
+        let is_over = Arc::new(AtomicBool::new(false));
+        tree.tell_changes(move |inode| {
+            let (notifier, is_over) = (notifier.clone(), Arc::clone(&is_over));
+            if is_over.load(Ordering::Relaxed) {
+                return;
+            }
+            // Never on the thread of a handler: the kernel may hold what it would wait for.
+            workers.run(move || {
+                let result = notifier.inval_inode(INodeNo(inode), -1, 0);
+                // That it does not know the inode any more is as good.
+                if result.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+            });
+        });
+        let session = Some(session.spawn()?);
+        Ok(Mount { tree, session, path: path.to_path_buf() })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Unmounts it, unless somebody uses it, and makes safe what was done. It stays mounted if that fails
+    /// because it is in use.
+    pub fn unmount(&mut self) -> io::Result<()> {
+        match rustix::mount::unmount(&self.path, rustix::mount::UnmountFlags::empty()) {
+            Ok(()) => {}
+            // Somebody was faster.
+            Err(Errno::INVAL) => {}
+            Err(Errno::PERM) => {
+                let status = Command::new("fusermount3").arg("-u").arg(&self.path).status()?;
+                if !status.success() {
+                    return Err(io::Error::other("fusermount3 -u failed"));
+                }
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+        self.wait()
+    }
+
+    /// Returns when it is unmounted, by whomever, and what was done is safe.
+    pub fn wait(&mut self) -> io::Result<()> {
+        let Some(session) = self.session.take() else { return Ok(()) };
+        session.join()?;
+        Ok(self.tree.finish()?)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.session.is_some() {
+            let lazily = rustix::mount::UnmountFlags::DETACH;
+            if rustix::mount::unmount(&self.path, lazily).is_err() {
+                let _ = Command::new("fusermount3").arg("-uz").arg(&self.path).status();
+            }
+        }
+    }
+}
+
+/// What `fuser` talks to.
+struct Front {
+    tree: Arc<Tree>,
+    workers: Workers,
+    has_passthrough: bool,
+}
+
+/// Runs a handler. The reply is dropped by a panic, and says EIO.
+fn caught(what: &str, run: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(run)).is_err() {
+        eprintln!("croft: {what} failed by a mistake of ours; whoever asked was told EIO");
+    }
+}
+
+impl Filesystem for Front {
+    fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let wanted = [
+            InitFlags::FUSE_ATOMIC_O_TRUNC,
+            InitFlags::FUSE_ASYNC_DIO,
+            InitFlags::FUSE_PARALLEL_DIROPS,
+            InitFlags::FUSE_DO_READDIRPLUS,
+            InitFlags::FUSE_READDIRPLUS_AUTO,
+            InitFlags::FUSE_CACHE_SYMLINKS,
+            InitFlags::FUSE_HANDLE_KILLPRIV_V2,
+        ];
+        for flag in wanted {
+            // What an older kernel does not have costs time, and nothing else.
+            let _ = config.add_capabilities(flag);
+        }
+        let _ = config.set_max_write(WRITE_MAX);
+        let _ = config.set_max_background(BACKGROUND_MAX);
+        if self.has_passthrough
+            && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
+            && config.set_max_stack_depth(1).is_ok()
+        {
+            self.tree.allow_passthrough();
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        caught("lookup", || match self.tree.lookup(parent.0, name.as_bytes()) {
+            // An entry without an inode: the kernel may remember that there is none.
+            Err(Errno::NOENT) => reply.entry(&validity(), &attr(&NOTHING), GENERATION),
+            result => reply_entry(reply, result),
+        });
+    }
+
+    fn forget(&self, _request: &Request, inode: INodeNo, lookups: u64) {
+        caught("forget", || self.tree.forget(inode.0, lookups));
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        caught("getattr", || reply_attr(reply, self.tree.getattr(inode.0)));
+    }
+
+    fn setattr(
+        &self,
+        request: &Request,
+        inode: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        caught("setattr", || {
+            let changes = Changes {
+                mode: mode.map(mode_of),
+                uid,
+                gid,
+                size,
+                accessed: atime.map(moment),
+                modified: mtime.map(moment),
+            };
+            reply_attr(reply, self.tree.setattr(inode.0, &changes, &caller(request)));
+        });
+    }
+
+    fn readlink(&self, _request: &Request, inode: INodeNo, reply: ReplyData) {
+        caught("readlink", || match self.tree.readlink(inode.0) {
+            Ok(target) => reply.data(&target),
+            Err(error) => reply.error(errno(error)),
+        });
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        caught("mknod", || {
+            let (name, bits, caller) = (name.as_bytes(), mode_of(mode), caller(request));
+            let result = match special_of(mode, device) {
+                Some(special) => self.tree.mknod_special(parent.0, name, bits, special, &caller),
+                None => self.tree.mknod(parent.0, name, bits, &caller),
+            };
+            reply_entry(reply, result);
+        });
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        caught("mkdir", || {
+            let mode = mode_of(mode);
+            reply_entry(reply, self.tree.mkdir(parent.0, name.as_bytes(), mode, &caller(request)));
+        });
+    }
+
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        caught("unlink", || {
+            reply_empty(reply, self.tree.unlink(parent.0, name.as_bytes(), &caller(request)));
+        });
+    }
+
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        caught("rmdir", || {
+            reply_empty(reply, self.tree.rmdir(parent.0, name.as_bytes(), &caller(request)));
+        });
+    }
+
+    fn symlink(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        caught("symlink", || {
+            let target = target.as_os_str().as_bytes();
+            let name = name.as_bytes();
+            reply_entry(reply, self.tree.symlink(parent.0, name, target, &caller(request)));
+        });
+    }
+
+    fn rename(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        to: INodeNo,
+        to_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        caught("rename", || {
+            let over = match flags {
+                flags if flags.is_empty() => Over::Replace,
+                RenameFlags::RENAME_NOREPLACE => Over::Refuse,
+                RenameFlags::RENAME_EXCHANGE => Over::Exchange,
+                _ => return reply.error(errno(Errno::INVAL)),
+            };
+            let (from, to) = ((parent.0, name.as_bytes()), (to.0, to_name.as_bytes()));
+            reply_empty(reply, self.tree.rename(from, to, over, &caller(request)));
+        });
+    }
+
+    fn link(
+        &self,
+        request: &Request,
+        inode: INodeNo,
+        parent: INodeNo,
+        name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        caught("link", || {
+            let name = name.as_bytes();
+            reply_entry(reply, self.tree.link(inode.0, parent.0, name, &caller(request)));
+        });
+    }
+
+    fn open(&self, request: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        caught("open", || {
+            let register = |file: &std::fs::File| -> io::Result<Registration> {
+                Ok(Arc::new(reply.open_backing(file)?))
+            };
+            let purpose = purpose(flags.0);
+            match self.tree.open(inode.0, purpose, &caller(request), &register) {
+                Ok(opened) => {
+                    let handle = FileHandle(opened.handle);
+                    match &opened.way {
+                        Way::Cached { keeps_pages } => {
+                            reply.opened(handle, open_flags(*keeps_pages));
+                        }
+                        Way::Passthrough(registration) => match backing_id(registration) {
+                            Some(id) => reply.opened_passthrough(handle, CACHED, id),
+                            None => reply.error(errno(Errno::IO)),
+                        },
+                    }
+                }
+                Err(error) => reply.error(errno(error)),
+            }
+        });
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        caught("create", || {
+            let register = |file: &std::fs::File| -> io::Result<Registration> {
+                Ok(Arc::new(reply.open_backing(file)?))
+            };
+            let (name, is_new) = (name.as_bytes(), has(flags, OFlags::EXCL));
+            let (mode, purpose, caller) = (mode_of(mode), purpose(flags), caller(request));
+            let result =
+                self.tree.create(parent.0, name, mode, is_new, purpose, &caller, &register);
+            match result {
+                Ok((attributes, opened)) => {
+                    let (attr, handle) = (attr(&attributes), FileHandle(opened.handle));
+                    let validity = validity();
+                    match &opened.way {
+                        Way::Cached { keeps_pages } => {
+                            let flags = open_flags(*keeps_pages);
+                            reply.created(&validity, &attr, GENERATION, handle, flags);
+                        }
+                        Way::Passthrough(registration) => match backing_id(registration) {
+                            Some(id) => reply.created_passthrough(
+                                &validity, &attr, GENERATION, handle, CACHED, id,
+                            ),
+                            None => reply.error(errno(Errno::IO)),
+                        },
+                    }
+                }
+                Err(error) => reply.error(errno(error)),
+            }
+        });
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        caught("read", || {
+            let mut reply = Some(reply);
+            let result = self.tree.read(inode.0, offset, size as usize, |bytes| {
+                if let Some(reply) = reply.take() {
+                    reply.data(bytes);
+                }
+            });
+            if let (Err(error), Some(reply)) = (result, reply) {
+                reply.error(errno(error));
+            }
+        });
+    }
+
+    fn write(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        caught("write", || {
+            let tames = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
+            match self.tree.write(inode.0, offset, data, tames) {
+                Ok(()) => reply.written(data.len() as u32),
+                Err(error) => reply.error(errno(error)),
+            }
+        });
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        caught("release", || {
+            self.tree.release(inode.0, handle.0);
+            reply.ok();
+        });
+    }
+
+    fn fsync(&self, _: &Request, inode: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+        let tree = Arc::clone(&self.tree);
+        self.workers.run(move || {
+            caught("fsync", || reply_empty(reply, tree.fsync(inode.0, handle.0)));
+        });
+    }
+
+    fn opendir(&self, _request: &Request, inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        caught("opendir", || match self.tree.opendir(inode.0) {
+            Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            Err(error) => reply.error(errno(error)),
+        });
+    }
+
+    fn readdir(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        caught("readdir", || {
+            let mut count = 0;
+            let result = self.tree.readdir(inode.0, handle.0, offset, &mut |listed| {
+                let (inode, kind) = (INodeNo(listed.inode), kind(listed.sort));
+                let is_full = reply.add(inode, listed.cookie, kind, OsStr::from_bytes(listed.name));
+                count += usize::from(!is_full);
+                is_full
+            });
+            match result {
+                // What was found before is handed over; the error comes again with the next request.
+                Err(error) if count == 0 => reply.error(errno(error)),
+                _ => reply.ok(),
+            }
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        caught("readdirplus", || {
+            let mut count = 0;
+            let validity = validity();
+            let result = self.tree.readdirplus(inode.0, handle.0, offset, &mut |listed, about| {
+                let (inode, name) = (INodeNo(listed.inode), OsStr::from_bytes(listed.name));
+                let attr = attr(about);
+                let is_full = reply.add(inode, listed.cookie, name, &validity, &attr, GENERATION);
+                count += usize::from(!is_full);
+                is_full
+            });
+            match result {
+                Err(error) if count == 0 => reply.error(errno(error)),
+                _ => reply.ok(),
+            }
+        });
+    }
+
+    fn releasedir(
+        &self,
+        _request: &Request,
+        _inode: INodeNo,
+        handle: FileHandle,
+        _flags: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        caught("releasedir", || {
+            self.tree.releasedir(handle.0);
+            reply.ok();
+        });
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let tree = Arc::clone(&self.tree);
+        self.workers.run(move || caught("fsyncdir", || reply_empty(reply, tree.fsyncdir())));
+    }
+
+    fn statfs(&self, _request: &Request, _inode: INodeNo, reply: ReplyStatfs) {
+        caught("statfs", || match self.tree.statfs() {
+            Ok(room) => reply.statfs(
+                room.blocks,
+                room.blocks_free,
+                room.blocks_available,
+                room.files,
+                room.files,
+                room.block_size,
+                room.name_max,
+                room.block_size,
+            ),
+            Err(error) => reply.error(errno(error)),
+        });
+    }
+
+    fn setxattr(
+        &self,
+        request: &Request,
+        inode: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        caught("setxattr", || {
+            let when = match rustix::fs::XattrFlags::from_bits_retain(flags as u32) {
+                rustix::fs::XattrFlags::CREATE => When::Absent,
+                rustix::fs::XattrFlags::REPLACE => When::Present,
+                _ => When::Always,
+            };
+            let (name, caller) = (name.as_bytes(), caller(request));
+            reply_empty(reply, self.tree.setxattr(inode.0, name, value, when, &caller));
+        });
+    }
+
+    fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        caught("getxattr", || {
+            reply_xattr(reply, self.tree.getxattr(inode.0, name.as_bytes()), size);
+        });
+    }
+
+    fn listxattr(&self, request: &Request, inode: INodeNo, size: u32, reply: ReplyXattr) {
+        caught("listxattr", || {
+            reply_xattr(reply, self.tree.listxattr(inode.0, &caller(request)), size);
+        });
+    }
+
+    fn removexattr(&self, request: &Request, inode: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        caught("removexattr", || {
+            let name = name.as_bytes();
+            reply_empty(reply, self.tree.removexattr(inode.0, name, &caller(request)));
+        });
+    }
+
+    fn fallocate(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        caught("fallocate", || {
+            use rustix::fs::FallocateFlags as Flags;
+            let what = match Flags::from_bits_retain(mode as u32) {
+                flags if flags.is_empty() => Allocation::Extend,
+                Flags::KEEP_SIZE => Allocation::Keep,
+                flags if flags == Flags::PUNCH_HOLE | Flags::KEEP_SIZE => Allocation::Punch,
+                Flags::ZERO_RANGE => Allocation::Zero,
+                flags if flags == Flags::ZERO_RANGE | Flags::KEEP_SIZE => Allocation::ZeroKeep,
+                _ => return reply.error(errno(Errno::OPNOTSUPP)),
+            };
+            reply_empty(reply, self.tree.fallocate(inode.0, offset, length, what));
+        });
+    }
+
+    fn lseek(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        _handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        /// As `lseek` has them; the kernel does the others by itself.
+        const DATA: i32 = 3;
+        const HOLE: i32 = 4;
+        caught("lseek", || {
+            let Ok(offset) = u64::try_from(offset) else {
+                return reply.error(errno(Errno::NXIO));
+            };
+            let result = match whence {
+                DATA | HOLE => self.tree.seek(inode.0, offset, whence == DATA),
+                _ => Err(Errno::INVAL),
+            };
+            match result {
+                Ok(offset) => reply.offset(i64::try_from(offset).unwrap_or(i64::MAX)),
+                Err(error) => reply.error(errno(error)),
+            }
+        });
+    }
+
+    fn copy_file_range(
+        &self,
+        _request: &Request,
+        from: INodeNo,
+        _from_handle: FileHandle,
+        from_offset: u64,
+        to: INodeNo,
+        _to_handle: FileHandle,
+        to_offset: u64,
+        len: u64,
+        _flags: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        caught("copy_file_range", || {
+            match self.tree.copy((from.0, from_offset), (to.0, to_offset), len) {
+                Ok(copied) => reply.written(u32::try_from(copied).unwrap_or(u32::MAX)),
+                Err(error) => reply.error(errno(error)),
+            }
+        });
+    }
+}

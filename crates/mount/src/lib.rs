@@ -1,0 +1,42 @@
+//! The only crate that knows FUSE.
+//!
+//! Reading order: [`front`] is what any front end says and hears; [`Tree`] is the file system behind it,
+//! inode by inode, and knows nothing of FUSE (`tree/*.rs`: names, attributes, what is open, where its
+//! bytes are); `fuse` is all that names `fuser` and turns the kernel's requests into calls of a
+//! tree; `workers` are threads for what takes long.
+//!
+//! What programs see, where there was something to decide:
+//! - **Locks** (`fcntl` and `flock`) are kept by the kernel, because the mount announces neither: with the
+//!   meaning they have on a local disk, waits that can be killed, deadlocks found, and one that knows
+//!   nothing of the other. That is all a cell of one machine needs; locks that other machines see come
+//!   with them.
+//! - **Permissions** are checked by the kernel (`default_permissions`), so what only looks is done as the
+//!   superuser. What changes something is done as whoever asked, because the group checks it once more.
+//!   A request doesn't say in which further groups its process is; they are read from `/proc` only where
+//!   they could matter.
+//! - **Times of access** are as with `noatime`: only a program that sets them changes them.
+//! - **What is removed** while somebody stands in it or has it open has no links, and a directory no names.
+//! - **A full disk** gives ENOSPC a little early, for bytes and names alike, so that removing still works
+//!   and what was written finds its place.
+//! - **Bytes** of small new files are in memory until they are closed, looked at or synced; those of larger
+//!   and of re-opened ones are in backing files, where the kernel reads and writes them by itself if it can
+//!   (passthrough). Who opens a file first decides how, until all have closed it: the kernel refuses to mix.
+//! - **Close promises nothing**, as in POSIX: what can't be stored then is kept in memory, tried again, and
+//!   told to whoever syncs.
+//! - `O_TMPFILE`, times of birth and `syncfs` never get through to here (see `fuser`).
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    reason = "a shell: this is where the kernel asks, on many threads"
+)]
+
+mod errno;
+pub mod front;
+mod fuse;
+mod tree;
+mod workers;
+
+pub use fuse::{Mount, Options};
+pub use tree::{Settings, Tree};

@@ -1,0 +1,195 @@
+//! The file system behind a front end: inode numbers, what is open, and where its bytes are.
+//!
+//! Order of locks: that of an open file, then any other; never two open files at once. Nobody holds the
+//! lock of a table while something is asked of the client or of a disk.
+
+mod attributes;
+mod body;
+mod data;
+mod doomed;
+mod extended;
+mod inodes;
+mod listing;
+mod names;
+mod opening;
+mod opens;
+mod room;
+mod who;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use base::FileId;
+use client::{Call, Failure, Reply};
+use directory::{Act, Actor, File as Record, Refusal};
+use host::{Content, Desk};
+use lease::Name;
+
+use crate::{
+    errno,
+    front::{Caller, Errno},
+};
+
+use body::Reservoir;
+use doomed::Doomed;
+use inodes::Inodes;
+use listing::Listings;
+use opens::Opens;
+use room::Gauge;
+
+/// How a tree behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Files up to this size need no backing file, in bytes.
+    pub small_max: usize,
+    /// The most bytes of open files that are kept in memory.
+    pub memory_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { small_max: 128 << 10, memory_max: 64 << 20 }
+    }
+}
+
+/// A file system, as a front end sees it. Inodes are named by number, names are bytes.
+pub struct Tree {
+    desk: Arc<Desk>,
+    content: Arc<Content>,
+    settings: Settings,
+    inodes: Inodes,
+    opens: Opens,
+    listings: Listings,
+    doomed: Doomed,
+    reservoir: Arc<Reservoir>,
+    gauge: Gauge,
+    /// Whether the kernel may be asked to use backing files by itself.
+    has_passthrough: AtomicBool,
+    /// Files that were being written when the daemon last ended without saying so: what the directory says
+    /// of their size may be old. Taken out as they are looked at.
+    stale: Mutex<BTreeSet<u64>>,
+    has_stale: AtomicBool,
+    /// Told when something changed about an inode that the kernel has not asked for.
+    on_changed: OnceLock<Box<dyn Fn(u64) + Send + Sync>>,
+}
+
+impl Tree {
+    /// The tree that this client sees, with its bytes here.
+    pub fn new(desk: Arc<Desk>, content: Arc<Content>, settings: Settings) -> Tree {
+        let stale: BTreeSet<u64> = content.written_before().into_iter().collect();
+        let tree = Tree {
+            desk,
+            content,
+            settings,
+            inodes: Inodes::new(),
+            opens: Opens::default(),
+            listings: Listings::default(),
+            doomed: Doomed::default(),
+            reservoir: Arc::new(Reservoir::new(settings.memory_max)),
+            gauge: Gauge::default(),
+            has_passthrough: AtomicBool::new(false),
+            has_stale: AtomicBool::new(!stale.is_empty()),
+            stale: Mutex::new(stale),
+            on_changed: OnceLock::new(),
+        };
+        tree.look_at_room();
+        tree
+    }
+
+    /// Lets the kernel use backing files by itself, as far as it can.
+    pub fn allow_passthrough(&self) {
+        self.has_passthrough.store(true, Ordering::Relaxed);
+    }
+
+    /// Whom to tell when the kernel may have old attributes of an inode. Only the first is told.
+    pub fn tell_changes(&self, tell: impl Fn(u64) + Send + Sync + 'static) {
+        let _ = self.on_changed.set(Box::new(tell));
+    }
+
+    /// To be called about once a second: what was written long ago is stored, what is of no use any more
+    /// is removed, and the room that is left is looked at.
+    pub fn tidy(&self) {
+        self.look_at_room();
+        for open in self.opens.all() {
+            self.settle_old(&open);
+        }
+        self.remove_doomed();
+    }
+
+    /// Everything that is still in memory is stored and made safe. To be called when nobody asks any more.
+    pub fn finish(&self) -> Result<(), Errno> {
+        for open in self.opens.all() {
+            let mut inner = open.lock();
+            self.settle(&open, &mut inner)?;
+            inner.sync_file()?;
+        }
+        self.content.sync().map_err(errno::of_host)?;
+        self.ask(&Actor::ROOT, Call::Sync { handle: None })?;
+        self.remove_doomed();
+        // Of what nobody has looked at since, the size may still be old.
+        match lock(&self.stale).is_empty() {
+            true => self.content.forget_written_before().map_err(errno::of_host),
+            false => Ok(()),
+        }
+    }
+
+    fn ask(&self, actor: &Actor, what: Call) -> Result<Reply, Errno> {
+        self.desk.call(actor, what).map_err(errno::of_call)
+    }
+
+    /// What is known of a file.
+    fn record(&self, file: &FileId) -> Result<triomphe::Arc<Record>, Errno> {
+        match self.ask(&Actor::ROOT, Call::GetAttr { file: file.clone() })? {
+            Reply::File(record) => Ok(record),
+            _ => Err(Errno::IO),
+        }
+    }
+
+    /// Does something on behalf of whoever asks. `groups_matter` says that further groups of theirs would
+    /// change what is done, not only whether.
+    fn act(&self, caller: &Caller, act: Act, groups_matter: bool) -> Result<Reply, Errno> {
+        let mut actor = Actor { uid: caller.uid, gid: caller.gid, groups: Vec::new() };
+        if actor.is_root() {
+            return self.ask(&actor, Call::Do(act));
+        }
+        if groups_matter {
+            actor.groups = who::further_groups(caller);
+            return self.ask(&actor, Call::Do(act));
+        }
+        match self.desk.call(&actor, Call::Do(act.clone())) {
+            Err(Failure::Refused(Refusal::Access | Refusal::NotOwner)) => {
+                actor.groups = who::further_groups(caller);
+                self.ask(&actor, Call::Do(act))
+            }
+            result => result.map_err(errno::of_call),
+        }
+    }
+
+    fn changed(&self, inode: u64) {
+        if let Some(tell) = self.on_changed.get() {
+            tell(inode);
+        }
+    }
+}
+
+/// A name, if the bytes may be one.
+fn name_of(bytes: &[u8]) -> Result<Name, Errno> {
+    match Name::new(bytes) {
+        Some(name) => Ok(name),
+        None if bytes.len() > Name::BYTES_MAX => Err(Errno::NAMETOOLONG),
+        None => Err(Errno::INVAL),
+    }
+}
+
+/// A panic elsewhere has been answered with EIO, and leaves nothing half done that matters here.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! What `stat` tells, and what changes it.
+
+use std::sync::atomic::Ordering;
+
+use base::FileId;
+use client::Call;
+use directory::{Act, Actor, File as Record, Sort, operation, record::Content};
+
+use crate::{
+    errno,
+    front::{Attributes, Caller, Changes, Errno, Moment},
+};
+
+use super::{
+    Tree,
+    body::{Body, SUID, Seen},
+    lock,
+    opens::Inner,
+};
+
+/// What is known of an open file's bytes before the directory is.
+#[derive(Clone, Copy)]
+pub(super) struct Live {
+    size: u64,
+    blocks: Option<u64>,
+}
+
+impl Live {
+    fn of(inner: &Inner) -> Option<Live> {
+        match &inner.body {
+            Body::Rest => None,
+            Body::Memory(held) => Some(Live { size: held.len() as u64, blocks: None }),
+            Body::File { file, .. } => {
+                let seen = Seen::of(file).ok()?;
+                Some(Live { size: seen.size, blocks: Some(seen.blocks) })
+            }
+        }
+    }
+}
+
+impl Tree {
+    /// What is known of an inode.
+    pub fn getattr(&self, inode: u64) -> Result<Attributes, Errno> {
+        let file = self.inodes.file(inode)?;
+        match self.fresh(&file) {
+            Err(Errno::STALE) => {
+                let record = self.inodes.departed(inode).ok_or(Errno::STALE)?;
+                Ok(Attributes { links: 0, ..Tree::attributes(&record, None) })
+            }
+            result => result,
+        }
+    }
+
+    /// Changes attributes, all or none of them; the size first, if that is among them.
+    pub fn setattr(
+        &self,
+        inode: u64,
+        changes: &Changes,
+        caller: &Caller,
+    ) -> Result<Attributes, Errno> {
+        let file = self.inodes.file(inode)?;
+        let Changes { mode, uid, gid, size, accessed, mut modified } = *changes;
+        if let Some(size) = size {
+            self.truncate(inode, size, caller)?;
+            // That has set it. And not everybody who may do that may do it alone.
+            modified = modified.filter(|moment| *moment != Moment::Now);
+        }
+        let changes = operation::Changes { mode, uid, gid, accessed, modified };
+        if changes == operation::Changes::default() {
+            return self.getattr(inode);
+        }
+        if let Some(open) = self.opens.get(inode) {
+            let mut inner = open.lock();
+            // What is told later would undo what is set now: the time, or who it runs as.
+            self.settle(&open, &mut inner)?;
+            if let Some(mode) = mode {
+                inner.has_suid = mode & SUID != 0;
+            }
+        }
+        let groups_matter = mode.is_some_and(|mode| mode & 0o2000 != 0);
+        self.act(caller, Act::SetAttr { file, changes }, groups_matter)?;
+        self.getattr(inode)
+    }
+
+    fn truncate(&self, inode: u64, size: u64, caller: &Caller) -> Result<(), Errno> {
+        let hold = self.hold(inode)?;
+        let mut inner = hold.lock();
+        self.load(&hold, &mut inner)?;
+        inner.writer = (caller.uid, caller.gid);
+        if matches!(inner.body, Body::File { .. }) {
+            self.note(&hold, &mut inner)?;
+        }
+        self.set_size(&hold, &mut inner, size)
+    }
+
+    /// The attributes of a file; what is news to the directory it is told first.
+    pub(super) fn fresh(&self, file: &FileId) -> Result<Attributes, Errno> {
+        let record = self.record(file)?;
+        if record.sort != Sort::Regular {
+            return Ok(Tree::attributes(&record, None));
+        }
+        self.fresh_of(file, record)
+    }
+
+    fn fresh_of(&self, file: &FileId, record: triomphe::Arc<Record>) -> Result<Attributes, Errno> {
+        let inode = record.serial;
+        let Some(open) = self.opens.get(inode) else {
+            let record = self.mend_stale(file, record)?;
+            return Ok(Tree::attributes(&record, self.at_rest(&record)));
+        };
+        let mut inner = open.lock();
+        // If it can't be told now, whoever asks still sees what is true.
+        let is_told = self.settle(&open, &mut inner).unwrap_or(false);
+        let live = Live::of(&inner);
+        drop(inner);
+        let record = if is_told { self.record(file)? } else { record };
+        Ok(Tree::attributes(&record, live.or_else(|| self.at_rest(&record))))
+    }
+
+    /// How much room a large file takes that nobody has open: it may have holes.
+    fn at_rest(&self, record: &Record) -> Option<Live> {
+        if record.content.size <= self.settings.small_max as u64 {
+            return None;
+        }
+        let file = self.content.backing(record.serial).ok()??;
+        let blocks = Seen::of(&file).ok()?.blocks;
+        Some(Live { size: record.content.size, blocks: Some(blocks) })
+    }
+
+    /// The size of a file that was being written when the daemon last died is that of its backing file.
+    fn mend_stale(
+        &self,
+        file: &FileId,
+        record: triomphe::Arc<Record>,
+    ) -> Result<triomphe::Arc<Record>, Errno> {
+        if !self.has_stale.load(Ordering::Relaxed) || !lock(&self.stale).contains(&record.serial) {
+            return Ok(record);
+        }
+        let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
+        let size = backing.map(|backing| Seen::of(&backing)).transpose()?.map(|seen| seen.size);
+        let news = size.filter(|size| *size != record.content.size);
+        if let Some(size) = news {
+            self.content.settle(record.serial);
+            let content = Content { size, manifest: None };
+            let act = Act::SetContent { file: file.clone(), content };
+            self.ask(&Actor::ROOT, Call::Do(act))?;
+        }
+        let mut stale = lock(&self.stale);
+        stale.remove(&record.serial);
+        self.has_stale.store(!stale.is_empty(), Ordering::Relaxed);
+        drop(stale);
+        if news.is_some() { self.record(file) } else { Ok(record) }
+    }
+
+    /// A record as `stat` tells it.
+    pub(super) fn attributes(record: &Record, live: Option<Live>) -> Attributes {
+        let size = live.map_or(record.content.size, |live| live.size);
+        let blocks = match record.sort {
+            Sort::Regular => live.and_then(|live| live.blocks).unwrap_or(size.div_ceil(512)),
+            _ => 0,
+        };
+        Attributes {
+            inode: record.serial,
+            sort: record.sort,
+            mode: record.access.mode,
+            links: record.links,
+            uid: record.access.uid,
+            gid: record.access.gid,
+            size,
+            blocks,
+            accessed: record.times.accessed,
+            modified: record.times.modified,
+            changed: record.times.changed,
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Where the bytes of an open file are, and how they get from one place to another.
+//!
+//! The directory is told of a new size only after the bytes are where they belong, and everything that
+//! makes the old size or time visible (`stat`, a new name, new attributes) tells it first. So nobody sees
+//! a time that changes again by itself.
+
+use std::{
+    fs::File,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use client::{Call, Failure};
+use directory::{
+    Act, Actor, Refusal, Sort,
+    operation::Changes,
+    record::{Access, Content},
+};
+
+use crate::{errno, front::Errno};
+
+use super::{
+    Tree,
+    opens::{Inner, Open},
+};
+
+/// Running as the owner, or as the group.
+pub(super) const SUID: u16 = 0o6000;
+/// Whoever settles more often than this while a file is open gets a backing file: storing everything anew
+/// each time costs more.
+pub(super) const SETTLES_MAX: u32 = 4;
+
+/// Where the bytes of a file are.
+pub(super) enum Body {
+    /// At rest: wherever they are, nobody needs them now.
+    Rest,
+    /// In memory.
+    Memory(Held),
+    /// In a backing file.
+    File {
+        file: Arc<File>,
+        /// The file as the directory was last told of it. None if that was before it was written.
+        seen: Option<Seen>,
+    },
+}
+
+/// By what one sees that a file was written: its size and time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) size: u64,
+    pub(super) blocks: u64,
+    modified: (i64, i64),
+}
+
+impl Seen {
+    pub(super) fn of(file: &File) -> Result<Seen, Errno> {
+        let stat = rustix::fs::fstat(file)?;
+        Ok(Seen {
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            blocks: u64::try_from(stat.st_blocks).unwrap_or(0),
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        })
+    }
+
+    fn is_same_content(&self, other: &Seen) -> bool {
+        (self.size, self.modified) == (other.size, other.modified)
+    }
+}
+
+/// How much may be in memory, of all files together.
+pub(super) struct Reservoir {
+    used: AtomicUsize,
+    size_max: usize,
+}
+
+impl Reservoir {
+    pub(super) fn new(size_max: usize) -> Reservoir {
+        Reservoir { used: AtomicUsize::new(0), size_max }
+    }
+
+    pub(super) fn may_take(&self, bytes: usize) -> bool {
+        let used = self.used.load(Ordering::Relaxed);
+        used.saturating_add(bytes) <= self.size_max
+    }
+
+    pub(super) fn size_max(&self) -> usize {
+        self.size_max
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes in memory, counted as long as they are there.
+pub(super) struct Held {
+    bytes: Vec<u8>,
+    counted: usize,
+    reservoir: Arc<Reservoir>,
+}
+
+impl Held {
+    pub(super) fn new(bytes: Vec<u8>, reservoir: &Arc<Reservoir>) -> Held {
+        let mut held = Held { bytes, counted: 0, reservoir: Arc::clone(reservoir) };
+        held.count();
+        held
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Zeros come after the old end.
+    pub(super) fn resize(&mut self, size: usize) {
+        self.bytes.resize(size, 0);
+        if size < self.bytes.capacity() / 4 {
+            self.bytes.shrink_to(size);
+        }
+        self.count();
+    }
+
+    pub(super) fn write(&mut self, offset: usize, data: &[u8]) {
+        let end = offset + data.len();
+        if end > self.bytes.len() {
+            self.bytes.resize(offset.max(self.bytes.len()).min(end), 0);
+            let inside = self.bytes.len() - offset;
+            self.bytes[offset..].copy_from_slice(&data[..inside]);
+            self.bytes.extend_from_slice(&data[inside..]);
+            self.count();
+        } else {
+            self.bytes[offset..end].copy_from_slice(data);
+        }
+    }
+
+    fn count(&mut self) {
+        let (before, now) = (self.counted, self.bytes.capacity());
+        self.counted = now;
+        if now >= before {
+            self.reservoir.used.fetch_add(now - before, Ordering::Relaxed);
+        } else {
+            self.reservoir.used.fetch_sub(before - now, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.reservoir.used.fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// Makes sure that what is in the backing file survives.
+    pub(super) fn sync_file(&self) -> Result<(), Errno> {
+        match &self.body {
+            Body::File { file, .. } => rustix::fs::fsync(file),
+            Body::Rest | Body::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Tree {
+    /// Finds the bytes of a file that were at rest. What the directory says of its size is right: bytes
+    /// beyond were cut off, and missing ones are zeros.
+    pub(super) fn load(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
+        if !matches!(inner.body, Body::Rest) {
+            return Ok(());
+        }
+        let record = self.record(&open.file)?;
+        inner.has_suid = record.access.mode & SUID != 0;
+        let size = record.content.size;
+        inner.body = match self.content.backing(open.inode).map_err(errno::of_host)? {
+            Some(file) => Tree::file_body(file, size)?,
+            None => {
+                let bytes = self.packed(open.inode, size)?;
+                if size <= self.settings.small_max as u64 {
+                    Body::Memory(Held::new(bytes, &self.reservoir))
+                } else {
+                    let file = self.make_backing(open.inode, &bytes)?;
+                    rustix::fs::ftruncate(&file, size)?;
+                    Tree::file_body(file, size)?
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// A backing file of which the directory says that it has this size.
+    pub(super) fn file_body(file: File, size: u64) -> Result<Body, Errno> {
+        let seen = Some(Seen::of(&file)?).filter(|seen| seen.size == size);
+        Ok(Body::File { file: Arc::new(file), seen })
+    }
+
+    /// What is stored of a file without a backing file, as long as it should be, up to what is small.
+    pub(super) fn packed(&self, inode: u64, size: u64) -> Result<Vec<u8>, Errno> {
+        if size == 0 {
+            return Ok(Vec::new());
+        }
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let mut bytes = self.content.get(inode).map_err(errno::of_host)?.unwrap_or_default();
+        bytes.truncate(size);
+        if size <= self.settings.small_max {
+            bytes.resize(size, 0);
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn make_backing(&self, inode: u64, bytes: &[u8]) -> Result<File, Errno> {
+        let file = self.content.make_backing(inode, bytes).map_err(errno::of_host)?;
+        self.inodes.store(inode);
+        Ok(file)
+    }
+
+    /// Gives a file a backing file, whatever it had.
+    pub(super) fn spill(&self, open: &Open, inner: &mut Inner) -> Result<Arc<File>, Errno> {
+        self.load(open, inner)?;
+        self.note(open, inner)?;
+        if let Body::Memory(held) = &inner.body {
+            let file = self.make_backing(open.inode, held.bytes())?;
+            let seen = match inner.is_unreported {
+                true => None,
+                false => Some(Seen::of(&file)?),
+            };
+            inner.body = Body::File { file: Arc::new(file), seen };
+            inner.is_dirty = false;
+            inner.is_unreported = false;
+        }
+        match &inner.body {
+            Body::File { file, .. } => Ok(Arc::clone(file)),
+            Body::Rest | Body::Memory(_) => Err(Errno::IO),
+        }
+    }
+
+    /// Notes on the disk that a backing file is about to be written: its size may be news to the directory
+    /// after a crash.
+    pub(super) fn note(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
+        if !inner.is_noted {
+            self.content.note_writing(open.inode).map_err(errno::of_host)?;
+            inner.is_noted = true;
+        }
+        Ok(())
+    }
+
+    /// Stores what is only in memory and tells the directory what it does not know; whether there was
+    /// anything to tell.
+    pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
+        match &mut inner.body {
+            Body::Rest => Ok(false),
+            Body::Memory(_) if !inner.is_unreported && !inner.is_dirty => Ok(false),
+            Body::Memory(held) => {
+                let size = held.len() as u64;
+                // The bytes of what has no name are of no use after a crash.
+                if inner.is_dirty && !open.is_unlinked() {
+                    if size > 0 || !self.inodes.is_bare(open.inode) {
+                        self.content.put(open.inode, held.bytes()).map_err(errno::of_host)?;
+                        self.inodes.store(open.inode);
+                    }
+                    self.content.settle(open.inode);
+                    inner.is_dirty = false;
+                    inner.settles += 1;
+                }
+                let is_unreported = inner.is_unreported;
+                if is_unreported {
+                    self.report(open, inner, size)?;
+                    inner.is_unreported = false;
+                }
+                Ok(is_unreported)
+            }
+            Body::File { file, seen } => {
+                let now = Seen::of(file)?;
+                if seen.is_some_and(|seen| seen.is_same_content(&now)) {
+                    return Ok(false);
+                }
+                if !open.is_unlinked() {
+                    self.content.settle(open.inode);
+                }
+                self.report(open, inner, now.size)?;
+                if let Body::File { seen, .. } = &mut inner.body {
+                    *seen = Some(now);
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Tells the directory that the bytes have changed.
+    pub(super) fn report(&self, open: &Open, inner: &mut Inner, size: u64) -> Result<(), Errno> {
+        let (uid, gid) = inner.writer;
+        let actor = Actor { uid, gid, groups: Vec::new() };
+        let content = Content { size, manifest: None };
+        let call = Call::Do(Act::SetContent { file: open.file.clone(), content });
+        match self.desk.call(&actor, call.clone()) {
+            Ok(_) => {
+                inner.has_suid &= uid == 0;
+                Ok(())
+            }
+            // Whoever has opened a file may write it, whatever its mode has become and in whatever further
+            // group they are: the kernel has looked.
+            Err(Failure::Refused(Refusal::Access | Refusal::NotOwner)) => {
+                self.ask(&Actor::ROOT, call)?;
+                self.tame(open, inner)
+            }
+            Err(Failure::Refused(Refusal::Gone)) => Ok(()),
+            Err(failure) => Err(errno::of_call(failure)),
+        }
+    }
+
+    /// Takes away what a write by anybody but the superuser takes away.
+    pub(super) fn tame(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
+        let record = self.record(&open.file)?;
+        inner.has_suid = false;
+        let Some(mode) = tamed(&record.access).filter(|_| record.sort == Sort::Regular) else {
+            return Ok(());
+        };
+        let changes = Changes { mode: Some(mode), ..Changes::default() };
+        self.ask(&Actor::ROOT, Call::Do(Act::SetAttr { file: open.file.clone(), changes }))?;
+        self.changed(open.inode);
+        Ok(())
+    }
+}
+
+/// The mode without what runs as somebody else, if that makes a difference.
+fn tamed(access: &Access) -> Option<u16> {
+    const GROUP_RUNS: u16 = 0o010;
+    let gone = if access.mode & GROUP_RUNS != 0 { SUID } else { 0o4000 };
+    Some(access.mode & !gone).filter(|mode| *mode != access.mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(bytes: &[u8]) -> (Held, Arc<Reservoir>) {
+        let reservoir = Arc::new(Reservoir::new(1_000));
+        (Held::new(bytes.to_vec(), &reservoir), reservoir)
+    }
+
+    #[test]
+    fn a_write_beyond_the_end_leaves_zeros_between() {
+        let (mut held, _) = held(b"ab");
+        held.write(4, b"cd");
+        assert_eq!(held.bytes(), b"ab\0\0cd");
+        held.write(1, b"xyz");
+        assert_eq!(held.bytes(), b"axyzcd");
+        held.write(5, b"12");
+        assert_eq!(held.bytes(), b"axyzc12");
+        held.write(7, b"!");
+        assert_eq!(held.bytes(), b"axyzc12!");
+    }
+
+    #[test]
+    fn what_is_in_memory_is_counted_until_it_goes() {
+        let (mut held, reservoir) = held(b"");
+        assert!(reservoir.may_take(1_000));
+        held.write(0, &[7; 600]);
+        assert!(reservoir.used() >= 600 && !reservoir.may_take(401));
+        held.resize(0);
+        assert!(reservoir.may_take(1_000));
+        held.write(0, &[7; 600]);
+        drop(held);
+        assert_eq!(reservoir.used(), 0);
+    }
+
+    #[test]
+    fn taming_takes_the_users_bit_and_the_groups_only_from_what_the_group_runs() {
+        let mode = |mode| tamed(&Access { mode, ..Access::default() });
+        assert_eq!(mode(0o6755), Some(0o755));
+        assert_eq!(mode(0o6744), Some(0o2744));
+        assert_eq!(mode(0o2644), None);
+        assert_eq!(mode(0o755), None);
+    }
+}

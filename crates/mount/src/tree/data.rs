@@ -1,0 +1,300 @@
+//! The bytes of files: reading, writing, changing size, holes, copies, and making them safe.
+
+use std::{fs::File, os::unix::fs::FileExt, sync::Arc};
+
+use client::Call;
+use directory::Actor;
+use rustix::fs::FallocateFlags;
+
+use crate::{
+    errno,
+    front::{Allocation, Errno},
+};
+
+use super::{
+    Tree,
+    body::{Body, SETTLES_MAX, Seen},
+    opening::number_of,
+    opens::{Hold, Inner, Open},
+};
+
+/// The most bytes that are copied at once from file to file. Who wants more asks again.
+const COPY_MAX: u64 = 64 << 20;
+/// The most that is written at once; what lies between the old end and that is a hole.
+const WRITE_MAX: u64 = 1 << 20;
+/// And by way of our memory.
+const COPY_MEMORY_MAX: u64 = 1 << 20;
+
+impl Tree {
+    /// Hands over bytes of an open file: fewer than asked for only at its end.
+    pub fn read<T>(
+        &self,
+        inode: u64,
+        offset: u64,
+        size: usize,
+        give: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Errno> {
+        let open = self.opens.get(inode).ok_or(Errno::BADF)?;
+        let mut inner = open.lock();
+        let was_at_rest = matches!(inner.body, Body::Rest);
+        self.load(&open, &mut inner)?;
+        let file = match &inner.body {
+            Body::File { file, .. } => Arc::clone(file),
+            Body::Rest => return Err(Errno::IO),
+            Body::Memory(held) => {
+                let (part, is_whole) = part(held.bytes(), offset, size);
+                let given = give(part);
+                // The kernel has it now, and asks again only if it needs the memory itself.
+                if was_at_rest && (is_whole || !self.reservoir.may_take(0)) {
+                    inner.body = Body::Rest;
+                }
+                return Ok(given);
+            }
+        };
+        drop(inner);
+        Ok(give(&read_file(&file, offset, size)?))
+    }
+
+    /// Writes bytes. `tames` says that whoever writes may not leave a file that runs as somebody else.
+    pub fn write(&self, inode: u64, offset: u64, data: &[u8], tames: bool) -> Result<(), Errno> {
+        // Not only what is open: pages of mapped memory may come late.
+        let hold = self.hold(inode)?;
+        let mut inner = hold.lock();
+        if tames && inner.has_suid {
+            self.tame(&hold, &mut inner)?;
+        }
+        let end = end_of(offset, data.len() as u64)?;
+        self.load(&hold, &mut inner)?;
+        self.must_have_room_until(&inner, end)?;
+        if let Body::Memory(held) = &inner.body {
+            let growth = (end as usize).saturating_sub(held.len());
+            let fits = end <= self.settings.small_max as u64
+                && inner.settles < SETTLES_MAX
+                && self.reservoir.may_take(growth);
+            if !fits {
+                self.spill(&hold, &mut inner)?;
+            }
+        }
+        if matches!(inner.body, Body::File { .. }) {
+            self.note(&hold, &mut inner)?;
+        }
+        match &mut inner.body {
+            Body::Memory(held) => {
+                held.write(offset as usize, data);
+                inner.is_dirty = true;
+                inner.is_unreported = true;
+                Ok(())
+            }
+            Body::File { file, .. } => {
+                let file = Arc::clone(file);
+                drop(inner);
+                file.write_all_at(data, offset).map_err(|error| errno::of_file(&error))
+            }
+            Body::Rest => Err(Errno::IO),
+        }
+    }
+
+    /// Goes on only if there is room for a loaded file to reach so far.
+    fn must_have_room_until(&self, inner: &Inner, end: u64) -> Result<(), Errno> {
+        let size = match &inner.body {
+            Body::Rest => 0,
+            Body::Memory(held) => held.len() as u64,
+            Body::File { file, .. } => Seen::of(file)?.size,
+        };
+        match end.saturating_sub(size) {
+            // What there is may be written anew.
+            0 => Ok(()),
+            growth => self.must_have_room(growth.min(WRITE_MAX)),
+        }
+    }
+
+    /// Gives a loaded file another size and tells the directory.
+    pub(super) fn set_size(&self, open: &Open, inner: &mut Inner, size: u64) -> Result<(), Errno> {
+        end_of(size, 0)?;
+        if let Body::Memory(held) = &inner.body {
+            let growth = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(held.len());
+            let is_small = size <= self.settings.small_max as u64;
+            if !is_small || (growth > 0 && !self.reservoir.may_take(growth)) {
+                self.spill(open, inner)?;
+            }
+        }
+        match &mut inner.body {
+            Body::Memory(held) => {
+                let is_growth = size > held.len() as u64;
+                let is_change = size != held.len() as u64;
+                held.resize(size as usize);
+                inner.is_dirty |= is_change;
+                inner.is_unreported = true;
+                if is_growth {
+                    // Where the stored bytes were cut off before, old ones must not come back.
+                    return self.settle(open, inner).map(drop);
+                }
+                self.content.settle(open.inode);
+                self.report(open, inner, size)?;
+                inner.is_unreported = false;
+                Ok(())
+            }
+            Body::File { file, seen } => {
+                rustix::fs::ftruncate(&**file, size)?;
+                // Also if it was of that size: `truncate` sets the time.
+                *seen = None;
+                self.settle(open, inner).map(drop)
+            }
+            Body::Rest => Err(Errno::IO),
+        }
+    }
+
+    /// Returns when what was written is safe: here, and with the group.
+    pub fn fsync(&self, inode: u64, handle: u64) -> Result<(), Errno> {
+        if let Some(open) = self.opens.get(inode) {
+            let mut inner = open.lock();
+            self.settle(&open, &mut inner)?;
+            let file = match &inner.body {
+                Body::File { file, .. } => Some(Arc::clone(file)),
+                Body::Rest | Body::Memory(_) => None,
+            };
+            drop(inner);
+            if let Some(file) = file {
+                rustix::fs::fsync(&*file)?;
+            }
+        }
+        self.content.sync().map_err(errno::of_host)?;
+        self.ask(&Actor::ROOT, Call::Sync { handle: Some(number_of(handle)) }).map(drop)
+    }
+
+    /// Takes room, or gives it back.
+    pub fn fallocate(
+        &self,
+        inode: u64,
+        offset: u64,
+        len: u64,
+        what: Allocation,
+    ) -> Result<(), Errno> {
+        let hold = self.hold(inode)?;
+        let mut inner = hold.lock();
+        end_of(offset, len)?;
+        let file = self.spill(&hold, &mut inner)?;
+        if !matches!(what, Allocation::Punch) {
+            self.must_have_room(len)?;
+        }
+        let flags = match what {
+            Allocation::Extend => FallocateFlags::empty(),
+            Allocation::Keep => FallocateFlags::KEEP_SIZE,
+            Allocation::Punch => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            Allocation::Zero => FallocateFlags::ZERO_RANGE,
+            Allocation::ZeroKeep => FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE,
+        };
+        rustix::fs::fallocate(&*file, flags, offset, len)?;
+        if let Body::File { seen, .. } = &mut inner.body {
+            *seen = None;
+        }
+        self.settle(&hold, &mut inner).map(drop)
+    }
+
+    /// Where the next bytes are, or the next hole.
+    pub fn seek(&self, inode: u64, offset: u64, for_data: bool) -> Result<u64, Errno> {
+        let hold = self.hold(inode)?;
+        let mut inner = hold.lock();
+        self.load(&hold, &mut inner)?;
+        match &inner.body {
+            Body::File { file, .. } => {
+                // Nobody uses the position of a backing file.
+                let to = match for_data {
+                    true => rustix::fs::SeekFrom::Data(offset),
+                    false => rustix::fs::SeekFrom::Hole(offset),
+                };
+                rustix::fs::seek(&**file, to)
+            }
+            Body::Memory(held) if offset >= held.len() as u64 => Err(Errno::NXIO),
+            Body::Memory(held) => Ok(if for_data { offset } else { held.len() as u64 }),
+            Body::Rest => Err(Errno::IO),
+        }
+    }
+
+    /// Copies bytes from one open file to another, or within one; how many. Maybe fewer than asked for.
+    pub fn copy(
+        &self,
+        (from, from_offset): (u64, u64),
+        (to, to_offset): (u64, u64),
+        len: u64,
+    ) -> Result<u64, Errno> {
+        end_of(to_offset, len.min(COPY_MAX))?;
+        let Some(source) = self.source(from)? else {
+            return self.copy_in_memory((from, from_offset), (to, to_offset), len);
+        };
+        let hold = self.hold(to)?;
+        let mut inner = hold.lock();
+        self.load(&hold, &mut inner)?;
+        let end = to_offset.saturating_add(len);
+        if matches!(inner.body, Body::Memory(_)) && end <= self.settings.small_max as u64 {
+            drop(inner);
+            return self.copy_in_memory((from, from_offset), (to, to_offset), len);
+        }
+        let target = self.spill(&hold, &mut inner)?;
+        drop(inner);
+        self.must_have_room(len.min(Seen::of(&source)?.size).min(COPY_MAX))?;
+        let (mut from_offset, mut to_offset) = (from_offset, to_offset);
+        let len = usize::try_from(len.min(COPY_MAX)).unwrap_or(usize::MAX);
+        let copied = rustix::fs::copy_file_range(
+            &*source,
+            Some(&mut from_offset),
+            &*target,
+            Some(&mut to_offset),
+            len,
+        )?;
+        Ok(copied as u64)
+    }
+
+    fn copy_in_memory(
+        &self,
+        (from, from_offset): (u64, u64),
+        (to, to_offset): (u64, u64),
+        len: u64,
+    ) -> Result<u64, Errno> {
+        let bytes =
+            self.read(from, from_offset, len.min(COPY_MEMORY_MAX) as usize, <[u8]>::to_vec)?;
+        if !bytes.is_empty() {
+            self.write(to, to_offset, &bytes, false)?;
+        }
+        Ok(bytes.len() as u64)
+    }
+
+    /// The backing file of what is copied from, if it has one.
+    fn source(&self, inode: u64) -> Result<Option<Arc<File>>, Errno> {
+        let hold: Hold<'_> = self.hold(inode)?;
+        let mut inner = hold.lock();
+        self.load(&hold, &mut inner)?;
+        Ok(match &inner.body {
+            Body::File { file, .. } => Some(Arc::clone(file)),
+            Body::Rest | Body::Memory(_) => None,
+        })
+    }
+}
+
+/// The end of a range, if a file may be so long.
+fn end_of(offset: u64, len: u64) -> Result<u64, Errno> {
+    let end = offset.checked_add(len).filter(|end| i64::try_from(*end).is_ok());
+    end.ok_or(Errno::FBIG)
+}
+
+/// What there is of a range, and whether that is everything.
+fn part(bytes: &[u8], offset: u64, size: usize) -> (&[u8], bool) {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+    let end = start.saturating_add(size).min(bytes.len());
+    (&bytes[start..end], start == 0 && end == bytes.len())
+}
+
+fn read_file(file: &File, offset: u64, size: usize) -> Result<Vec<u8>, Errno> {
+    let mut bytes = Vec::with_capacity(size);
+    while bytes.len() < size {
+        let at = offset.saturating_add(bytes.len() as u64);
+        let spare = rustix::buffer::spare_capacity(&mut bytes);
+        match rustix::io::pread(file, spare, at) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    bytes.truncate(size);
+    Ok(bytes)
+}

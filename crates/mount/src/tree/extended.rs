@@ -1,0 +1,81 @@
+//! Extended attributes.
+
+use client::{Call, Reply};
+use directory::{Act, Actor};
+
+use crate::front::{Caller, Errno, When};
+
+use super::Tree;
+
+/// Those that there are. Access control lists would be `system.`: there are none.
+const PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
+
+impl Tree {
+    /// Sets an extended attribute.
+    pub fn setxattr(
+        &self,
+        inode: u64,
+        name: &[u8],
+        value: &[u8],
+        when: When,
+        caller: &Caller,
+    ) -> Result<(), Errno> {
+        self.must_have_room_for_name()?;
+        self.change_xattr(inode, name, Some(value.to_vec()), when, caller)
+    }
+
+    /// Takes an extended attribute away.
+    pub fn removexattr(&self, inode: u64, name: &[u8], caller: &Caller) -> Result<(), Errno> {
+        self.change_xattr(inode, name, None, When::Always, caller)
+    }
+
+    /// The value of an extended attribute. The kernel has checked who may know.
+    pub fn getxattr(&self, inode: u64, name: &[u8]) -> Result<Vec<u8>, Errno> {
+        must_be_known(name)?;
+        let file = self.inodes.file(inode)?;
+        match self.ask(&Actor::ROOT, Call::GetXattr { file, name: name.to_vec() })? {
+            Reply::Bytes(value) => Ok(value),
+            _ => Err(Errno::IO),
+        }
+    }
+
+    /// The names of all extended attributes that this user may see, each with a zero behind it.
+    pub fn listxattr(&self, inode: u64, caller: &Caller) -> Result<Vec<u8>, Errno> {
+        let file = self.inodes.file(inode)?;
+        let Reply::Attributes(names) = self.ask(&Actor::ROOT, Call::ListXattr { file })? else {
+            return Err(Errno::IO);
+        };
+        let is_shown = |name: &&Vec<u8>| caller.uid == 0 || !name.starts_with(b"trusted.");
+        let mut all = Vec::new();
+        for name in names.iter().filter(is_shown) {
+            all.extend_from_slice(name);
+            all.push(0);
+        }
+        Ok(all)
+    }
+
+    fn change_xattr(
+        &self,
+        inode: u64,
+        name: &[u8],
+        value: Option<Vec<u8>>,
+        when: When,
+        caller: &Caller,
+    ) -> Result<(), Errno> {
+        must_be_known(name)?;
+        let file = self.inodes.file(inode)?;
+        // The kernel takes privileges of files away by itself, on behalf of whoever writes them.
+        let root = Caller { uid: 0, gid: 0, pid: 0 };
+        let is_kernels = value.is_none() && name == b"security.capability";
+        let caller = if is_kernels { &root } else { caller };
+        let name = name.to_vec();
+        self.act(caller, Act::SetXattr { file, name, value, when }, false).map(drop)
+    }
+}
+
+fn must_be_known(name: &[u8]) -> Result<(), Errno> {
+    match PREFIXES.iter().any(|prefix| name.starts_with(prefix) && name.len() > prefix.len()) {
+        true => Ok(()),
+        false => Err(Errno::OPNOTSUPP),
+    }
+}

@@ -1,0 +1,234 @@
+//! Opening and closing files, and which way their bytes go meanwhile.
+
+use std::sync::atomic::Ordering;
+
+use base::FileId;
+use client::{Call, Modes, Reply};
+use directory::{Act, Actor, Birth, File as Record};
+
+use crate::{
+    errno,
+    front::{Attributes, Caller, Errno, Opened, Purpose, Register, Way},
+};
+
+use super::{
+    Tree,
+    body::{Body, Held, SUID},
+    name_of,
+    opens::{Inner, Open},
+};
+
+/// The lowest bit of a handle says whether it is for writing, the rest is the client's number of it.
+fn handle_of(number: u64, writes: bool) -> u64 {
+    number << 1 | u64::from(writes)
+}
+
+/// The client's number of a handle.
+pub(super) fn number_of(handle: u64) -> u64 {
+    handle >> 1
+}
+
+impl Tree {
+    /// A regular file is opened. The kernel has checked that it may be.
+    pub fn open(
+        &self,
+        inode: u64,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<Opened, Errno> {
+        let hold = self.hold(inode)?;
+        let handle = self.open_handle(&hold.file, purpose)?;
+        let mut inner = hold.lock();
+        match self.choose_way(&hold, &mut inner, purpose, caller, register) {
+            Ok(way) => {
+                inner.opens += 1;
+                drop(inner);
+                // The hold goes on until `release`.
+                std::mem::forget(hold);
+                Ok(Opened { handle, way })
+            }
+            Err(errno) => {
+                drop(inner);
+                self.close_handle(handle);
+                Err(errno)
+            }
+        }
+    }
+
+    /// A new regular file, open. One that exists is only opened, unless `is_new` has to be true.
+    #[expect(clippy::too_many_arguments, reason = "a create is an open, and these besides")]
+    pub fn create(
+        &self,
+        directory: u64,
+        name: &[u8],
+        mode: u16,
+        is_new: bool,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<(Attributes, Opened), Errno> {
+        match self.bear(directory, name, mode, caller) {
+            Ok((file, record)) => {
+                let inode = record.serial;
+                let hold = self.hold_file(inode, &file);
+                let handle = self.open_handle(&file, purpose)?;
+                let mut inner = hold.lock();
+                inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+                inner.writer = (caller.uid, caller.gid);
+                inner.has_suid = record.access.mode & SUID != 0;
+                inner.opens += 1;
+                drop(inner);
+                std::mem::forget(hold);
+                self.inodes.learn(inode, &file, true);
+                let keeps_pages = self.inodes.open(inode, false);
+                let opened = Opened { handle, way: Way::Cached { keeps_pages } };
+                Ok((Tree::attributes(&record, None), opened))
+            }
+            Err(Errno::EXIST) if !is_new => {
+                let attributes = self.lookup(directory, name)?;
+                match self.open(attributes.inode, purpose, caller, register) {
+                    Ok(opened) => Ok((attributes, opened)),
+                    Err(errno) => {
+                        self.forget(attributes.inode, 1);
+                        Err(errno)
+                    }
+                }
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// A regular file comes to be.
+    pub(super) fn bear(
+        &self,
+        directory: u64,
+        name: &[u8],
+        mode: u16,
+        caller: &Caller,
+    ) -> Result<(FileId, triomphe::Arc<Record>), Errno> {
+        self.must_have_room_for_name()?;
+        let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
+        let act = Act::Create { directory, name, mode, birth: Birth::default() };
+        let Reply::Entry(entry) = self.act(caller, act, mode & 0o2000 != 0)? else {
+            return Err(Errno::IO);
+        };
+        let record = self.record(&entry.file)?;
+        Ok((entry.file, record))
+    }
+
+    fn open_handle(&self, file: &FileId, purpose: Purpose) -> Result<u64, Errno> {
+        let modes = Modes::posix(purpose.reads, purpose.writes);
+        // What it is opened for was checked by the kernel, which also lets through what only the kernel
+        // knows: a file that is run is read, one that is created read-only is written.
+        match self.ask(&Actor::ROOT, Call::Open { file: file.clone(), modes })? {
+            Reply::Handle(number) => Ok(handle_of(number, purpose.writes)),
+            _ => Err(Errno::IO),
+        }
+    }
+
+    fn close_handle(&self, handle: u64) {
+        // It fails only if the handle was lost with its session, and then nothing is left to close.
+        let _ = self.desk.call(&Actor::ROOT, Call::Close { handle: number_of(handle) });
+    }
+
+    /// What was opened under a handle is closed. The kernel says so some time after `close`.
+    pub fn release(&self, inode: u64, handle: u64) {
+        let Some(open) = self.opens.get(inode) else { return };
+        let mut inner = open.lock();
+        inner.opens = inner.opens.saturating_sub(1);
+        let is_writer = handle & 1 != 0;
+        if is_writer && inner.opens > 0 && !open.is_unlinked() {
+            // Whoever closes it last tries again, and says so if it can't be stored.
+            let _ = self.settle(&open, &mut inner);
+        }
+        let was_passthrough = inner.registration.is_some();
+        drop(inner);
+        self.close_handle(handle);
+        // The hold of `open`.
+        self.let_go(&open);
+        if is_writer && was_passthrough {
+            // Writes into mapped memory pass by everybody: the kernel does not know what time they set.
+            self.changed(inode);
+        }
+    }
+
+    /// The first open decides, until all are closed.
+    fn choose_way(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<Way, Errno> {
+        if purpose.writes || purpose.truncates {
+            inner.writer = (caller.uid, caller.gid);
+        }
+        if inner.opens == 0 {
+            self.choose_first(open, inner, purpose, caller, register)?;
+        }
+        if purpose.truncates {
+            self.load(open, inner)?;
+            self.set_size(open, inner, 0)?;
+        }
+        let is_passthrough = inner.registration.is_some();
+        if purpose.writes && is_passthrough {
+            if inner.has_suid && caller.uid != 0 {
+                // Nobody will see the write that ends this.
+                self.tame(open, inner)?;
+            }
+            self.note(open, inner)?;
+        }
+        let keeps_pages = self.inodes.open(open.inode, is_passthrough);
+        Ok(match &inner.registration {
+            Some(registration) => Way::Passthrough(registration.clone()),
+            None => Way::Cached { keeps_pages },
+        })
+    }
+
+    fn choose_first(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<(), Errno> {
+        let has_passthrough = self.has_passthrough.load(Ordering::Relaxed);
+        if matches!(inner.body, Body::Rest) {
+            let record = self.record(&open.file)?;
+            inner.has_suid = record.access.mode & SUID != 0;
+            let size = record.content.size;
+            if let Some(file) = self.content.backing(open.inode).map_err(errno::of_host)? {
+                inner.body = Tree::file_body(file, size)?;
+            } else if purpose.truncates {
+                inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+                // The old bytes are still stored, and the directory still tells their size.
+                inner.is_dirty = size > 0;
+                inner.is_unreported = size > 0;
+            } else if size > self.settings.small_max as u64 {
+                self.load(open, inner)?;
+            } else if purpose.writes && size > 0 && has_passthrough {
+                // Written a second time: it may well be written often.
+                self.spill(open, inner)?;
+            }
+        }
+        let Body::File { file, .. } = &inner.body else { return Ok(()) };
+        // A write that passes by us can't end what it has to end, nor be refused: so it may not pass by.
+        let is_delicate =
+            purpose.writes && (inner.has_suid && caller.uid != 0 || self.gauge.is_tight());
+        if has_passthrough && !is_delicate {
+            match register(file) {
+                Ok(registration) => inner.registration = Some(registration),
+                Err(error) => {
+                    eprintln!(
+                        "croft: the kernel can't use backing files by itself ({error}); going on without"
+                    );
+                    self.has_passthrough.store(false, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+}

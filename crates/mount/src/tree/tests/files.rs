@@ -1,0 +1,343 @@
+//! Bytes: where they are, when they are told, and what is left of them.
+
+use std::os::unix::fs::FileExt;
+
+use super::*;
+
+#[test]
+fn what_is_written_is_read_while_open_and_after() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    world.tree.write(inode, 0, b"hello", false).unwrap();
+    world.tree.write(inode, 7, b"world", false).unwrap();
+    assert_eq!(world.bytes(inode), b"hello\0\0world");
+    assert_eq!(world.size(inode), 12);
+    world.tree.release(inode, handle);
+    assert_eq!(world.cat("a"), b"hello\0\0world");
+    assert_eq!(world.tree.reservoir.used(), 0);
+}
+
+#[test]
+fn an_empty_new_file_has_no_bytes_anywhere() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    world.tree.release(inode, handle);
+    assert!(world.tree.content.get(inode).unwrap().is_none());
+    assert!(world.tree.content.backing(inode).unwrap().is_none());
+    world.tree.unlink(ROOT, b"a", &ME).unwrap();
+    assert_eq!(world.tree.doomed_count(), 0);
+}
+
+#[test]
+fn a_file_that_outgrows_memory_goes_to_a_backing_file_at_once() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    world.tree.write(inode, 0, &[1; 900], false).unwrap();
+    assert!(world.tree.content.backing(inode).unwrap().is_none());
+    world.tree.write(inode, 900, &[2; 900], false).unwrap();
+    assert!(world.tree.content.backing(inode).unwrap().is_some());
+    let expected = [[1; 900], [2; 900]].concat();
+    assert_eq!(world.bytes(inode), expected);
+    assert_eq!(world.size(inode), 1_800);
+    world.tree.release(inode, handle);
+    assert_eq!(world.cat("a"), expected);
+}
+
+#[test]
+fn when_the_memory_of_all_files_is_used_up_the_next_goes_to_a_backing_file() {
+    let world = World::new();
+    let opened: Vec<(u64, u64)> = (0..20).map(|n| world.create(&format!("f{n}"))).collect();
+    for (inode, _) in &opened {
+        world.tree.write(*inode, 0, &[3; 1_000], false).unwrap();
+    }
+    assert!(world.tree.reservoir.used() <= 10_000);
+    let has_backing = |inode: u64| world.tree.content.backing(inode).unwrap().is_some();
+    let count = opened.iter().filter(|(inode, _)| has_backing(*inode)).count();
+    assert!((10..20).contains(&count), "{count} of 20 have backing files");
+    for (inode, handle) in opened {
+        assert_eq!(world.bytes(inode), [3; 1_000]);
+        world.tree.release(inode, handle);
+    }
+    assert_eq!(world.tree.reservoir.used(), 0);
+}
+
+#[test]
+fn a_small_file_that_is_opened_again_to_write_is_passed_through() {
+    let world = World::new();
+    world.tree.allow_passthrough();
+    let inode = world.file("a", b"one");
+    let opened = world.tree.open(inode, WRITES, &ME, &passthrough).unwrap();
+    assert!(matches!(opened.way, Way::Passthrough(_)));
+    // As the kernel does it, without telling us.
+    let backing = world.tree.content.backing(inode).unwrap().unwrap();
+    backing.write_all_at(b"two and more", 0).unwrap();
+    assert_eq!(world.size(inode), 12);
+    // The second open follows the first, whatever it is for.
+    let again = world.tree.open(inode, READS, &ME, &no_passthrough).unwrap();
+    assert!(matches!(again.way, Way::Passthrough(_)));
+    world.tree.release(inode, again.handle);
+    world.tree.release(inode, opened.handle);
+    assert_eq!(world.cat("a"), b"two and more");
+    assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().size, 12);
+}
+
+#[test]
+fn whoever_opens_a_cached_file_again_gets_it_cached() {
+    let world = World::new();
+    world.tree.allow_passthrough();
+    let (inode, first) = world.create("a");
+    world.tree.write(inode, 0, &[1; 5_000], false).unwrap();
+    let second = world.tree.open(inode, WRITES, &ME, &passthrough).unwrap();
+    assert!(matches!(second.way, Way::Cached { .. }));
+    world.tree.release(inode, first);
+    world.tree.release(inode, second.handle);
+    let third = world.tree.open(inode, READS, &ME, &passthrough).unwrap();
+    assert!(matches!(third.way, Way::Passthrough(_)));
+    world.tree.release(inode, third.handle);
+}
+
+#[test]
+fn a_kernel_that_can_not_pass_through_is_not_asked_again() {
+    let world = World::new();
+    world.tree.allow_passthrough();
+    let inode = world.file("a", &[1; 5_000]);
+    let opened = world.open(inode, WRITES);
+    assert!(matches!(opened.way, Way::Cached { .. }));
+    world.tree.release(inode, opened.handle);
+    let opened = world.tree.open(inode, WRITES, &ME, &passthrough).unwrap();
+    assert!(matches!(opened.way, Way::Cached { .. }));
+    world.tree.release(inode, opened.handle);
+}
+
+#[test]
+fn a_smaller_and_then_larger_size_brings_no_old_bytes_back() {
+    for size in [800, 5_000] {
+        let world = World::new();
+        let inode = world.file("a", &vec![9; size]);
+        for size in [10, 700, 3_000] {
+            let changes = Changes { size: Some(size), ..Changes::default() };
+            assert_eq!(world.tree.setattr(inode, &changes, &ME).unwrap().size, size);
+        }
+        let mut expected = vec![9; 10];
+        expected.resize(3_000, 0);
+        assert_eq!(world.cat("a"), expected);
+    }
+}
+
+#[test]
+fn an_open_that_truncates_leaves_nothing() {
+    for size in [800, 5_000] {
+        let world = World::new();
+        let inode = world.file("a", &vec![9; size]);
+        let handle = world.open(inode, TRUNCATES).handle;
+        assert_eq!(world.size(inode), 0);
+        world.tree.write(inode, 2, b"x", false).unwrap();
+        world.tree.release(inode, handle);
+        assert_eq!(world.cat("a"), b"\0\0x");
+    }
+}
+
+#[test]
+fn a_time_that_was_set_is_not_undone_by_closing() {
+    let world = World::new();
+    for (name, size) in [("a", 10), ("b", 5_000)] {
+        let (inode, handle) = world.create(name);
+        world.tree.write(inode, 0, &vec![1; size], false).unwrap();
+        let changes = Changes { modified: Some(Moment::At(-5)), ..Changes::default() };
+        assert_eq!(world.tree.setattr(inode, &changes, &ME).unwrap().modified, -5);
+        world.tree.release(inode, handle);
+        let after = world.tree.getattr(inode).unwrap();
+        assert_eq!((after.modified, after.size), (-5, size as u64));
+    }
+}
+
+#[test]
+fn what_stat_has_told_does_not_change_by_closing() {
+    let world = World::new();
+    for (name, size) in [("a", 10), ("b", 5_000)] {
+        let (inode, handle) = world.create(name);
+        world.tree.write(inode, 0, &vec![1; size], false).unwrap();
+        let before = world.tree.getattr(inode).unwrap();
+        world.tree.release(inode, handle);
+        assert_eq!(world.tree.getattr(inode).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_file_is_there_whole_under_its_new_name_before_it_is_closed() {
+    let world = World::new();
+    let (inode, handle) = world.create("new");
+    world.file("old", b"old");
+    world.tree.write(inode, 0, b"fresh", false).unwrap();
+    world.tree.rename((ROOT, b"new"), (ROOT, b"old"), Over::Replace, &ME).unwrap();
+    assert_eq!(world.tree.content.get(inode).unwrap().unwrap(), b"fresh");
+    world.tree.release(inode, handle);
+    assert_eq!(world.cat("old"), b"fresh");
+}
+
+#[test]
+fn an_open_file_outlives_its_name_and_its_bytes_go_when_the_group_knows() {
+    let world = World::new();
+    let inode = world.file("a", b"alive");
+    let handle = world.open(inode, WRITES).handle;
+    world.tree.unlink(ROOT, b"a", &ME).unwrap();
+    assert_eq!(world.tree.lookup(ROOT, b"a"), Err(Errno::NOENT));
+    assert_eq!(world.tree.getattr(inode).unwrap().links, 0);
+    assert_eq!(world.bytes(inode), b"alive");
+    world.tree.write(inode, 5, b" still", false).unwrap();
+    assert_eq!(world.size(inode), 11);
+    world.tree.release(inode, handle);
+    assert_eq!(world.tree.doomed_count(), 1);
+    assert!(world.tree.content.get(inode).unwrap().is_some());
+    world.sync();
+    world.tree.tidy();
+    assert_eq!(world.tree.doomed_count(), 0);
+    assert!(world.tree.content.get(inode).unwrap().is_none());
+}
+
+#[test]
+fn what_is_replaced_loses_its_bytes_too() {
+    let world = World::new();
+    let old = world.file("old", &[1; 5_000]);
+    world.file("new", b"new");
+    world.tree.rename((ROOT, b"new"), (ROOT, b"old"), Over::Replace, &ME).unwrap();
+    world.sync();
+    world.tree.tidy();
+    assert!(world.tree.content.backing(old).unwrap().is_none());
+    assert_eq!(world.cat("old"), b"new");
+}
+
+#[test]
+fn a_file_with_another_name_keeps_its_bytes() {
+    let world = World::new();
+    let inode = world.file("a", b"bytes");
+    assert_eq!(world.tree.link(inode, ROOT, b"b", &ME).unwrap().links, 2);
+    world.tree.unlink(ROOT, b"a", &ME).unwrap();
+    assert_eq!(world.tree.doomed_count(), 0);
+    assert_eq!(world.tree.getattr(inode).unwrap().links, 1);
+    assert_eq!(world.cat("b"), b"bytes");
+}
+
+#[test]
+fn everything_is_there_in_the_next_life() {
+    let world = World::new();
+    world.file("small", b"small");
+    world.file("large", &[7; 50_000]);
+    let (inode, handle) = world.create("synced");
+    world.tree.write(inode, 0, b"synced", false).unwrap();
+    world.tree.fsync(inode, handle).unwrap();
+    let world = world.restart();
+    assert_eq!(world.cat("small"), b"small");
+    assert_eq!(world.cat("large"), [7; 50_000]);
+    assert_eq!(world.cat("synced"), b"synced");
+}
+
+#[test]
+fn holes_are_found_and_made() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    world.tree.write(inode, 0, b"abc", false).unwrap();
+    assert_eq!(world.tree.seek(inode, 0, false), Ok(3));
+    assert_eq!(world.tree.seek(inode, 1, true), Ok(1));
+    assert_eq!(world.tree.seek(inode, 3, true), Err(Errno::NXIO));
+    world.tree.fallocate(inode, 0, 4_096, crate::front::Allocation::Extend).unwrap();
+    assert_eq!(world.size(inode), 4_096);
+    world.tree.fallocate(inode, 0, 2, crate::front::Allocation::Zero).unwrap();
+    assert_eq!(&world.bytes(inode)[..4], b"\0\0c\0");
+    world.tree.release(inode, handle);
+    assert_eq!(world.cat("a").len(), 4_096);
+}
+
+#[test]
+fn copies_between_files_large_and_small_are_right() {
+    let world = World::new();
+    let large: Vec<u8> = (0..5_000u32).map(|n| n as u8).collect();
+    for (name, bytes) in [("small", &large[..600]), ("large", &large[..])] {
+        let from = world.file(name, bytes);
+        let reader = world.open(from, READS).handle;
+        let (to, handle) = world.create(&format!("{name}-copy"));
+        let mut done = 0;
+        while done < bytes.len() as u64 {
+            done += world.tree.copy((from, done), (to, done), 10_000).unwrap();
+        }
+        assert_eq!(world.tree.copy((from, done), (to, done), 10_000), Ok(0));
+        assert_eq!(world.bytes(to), bytes);
+        world.tree.release(to, handle);
+        world.tree.release(from, reader);
+        assert_eq!(world.cat(&format!("{name}-copy")), bytes);
+    }
+}
+
+#[test]
+fn a_write_by_somebody_else_ends_running_as_the_owner() {
+    let world = World::new();
+    let inode = world.file("a", b"program");
+    let run = Changes { mode: Some(0o6777), ..Changes::default() };
+    assert_eq!(world.tree.setattr(inode, &run, &ME).unwrap().mode, 0o6777);
+    world.tree.allow_passthrough();
+    let opened = world.tree.open(inode, WRITES, &ANN, &passthrough).unwrap();
+    assert!(matches!(opened.way, Way::Cached { .. }), "or nobody would see the write");
+    assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o6777);
+    world.tree.write(inode, 0, b"P", true).unwrap();
+    assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o777);
+    // What is given back later stays, although the file is closed after that.
+    world.tree.write(inode, 0, b"p", true).unwrap();
+    world.tree.setattr(inode, &run, &ME).unwrap();
+    world.tree.release(inode, opened.handle);
+    assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o6777);
+}
+
+#[test]
+fn who_has_opened_a_file_may_write_whatever_its_mode_becomes() {
+    let world = World::new();
+    let inode = world.file("a", b"old");
+    let all = Changes { mode: Some(0o666), ..Changes::default() };
+    world.tree.setattr(inode, &all, &ME).unwrap();
+    let handle = world.tree.open(inode, WRITES, &ANN, &no_passthrough).unwrap().handle;
+    let none = Changes { mode: Some(0o600), ..Changes::default() };
+    world.tree.setattr(inode, &none, &ME).unwrap();
+    world.tree.write(inode, 0, b"newer", true).unwrap();
+    world.tree.release(inode, handle);
+    assert_eq!(world.cat("a"), b"newer");
+}
+
+#[test]
+fn what_is_looked_at_often_while_written_gets_a_backing_file() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    for n in 0..10 {
+        world.tree.write(inode, n, b"x", false).unwrap();
+        assert_eq!(world.size(inode), n + 1);
+    }
+    assert!(world.tree.content.backing(inode).unwrap().is_some());
+    world.tree.release(inode, handle);
+    assert_eq!(world.cat("a"), b"xxxxxxxxxx");
+}
+
+#[test]
+fn what_stays_open_is_stored_after_a_while() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    world.tree.write(inode, 0, b"log", false).unwrap();
+    world.tree.tidy();
+    assert!(world.tree.content.get(inode).unwrap().is_none());
+    (0..10).for_each(|_| world.tree.tidy());
+    assert_eq!(world.tree.content.get(inode).unwrap().unwrap(), b"log");
+    world.tree.release(inode, handle);
+}
+
+#[test]
+fn a_size_that_nobody_reported_before_a_crash_is_found() {
+    let world = World::new();
+    world.tree.allow_passthrough();
+    let inode = world.file("a", &[1; 5_000]);
+    let opened = world.tree.open(inode, WRITES, &ME, &passthrough).unwrap();
+    assert!(matches!(opened.way, Way::Passthrough(_)));
+    world.sync();
+    let backing = world.tree.content.backing(inode).unwrap().unwrap();
+    backing.write_all_at(&[2; 100], 5_000).unwrap();
+    // Nothing is told any more: the daemon has died.
+    let world = world.crash();
+    assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().size, 5_100);
+    assert!(lock(&world.tree.stale).is_empty());
+}

@@ -1,0 +1,166 @@
+//! Names, attributes and listings.
+
+use super::*;
+
+fn names(world: &World, inode: u64, handle: u64, cookie: u64, most: usize) -> Vec<(String, u64)> {
+    let mut all = Vec::new();
+    world
+        .tree
+        .readdir(inode, handle, cookie, &mut |listed| {
+            if all.len() == most {
+                return true;
+            }
+            all.push((String::from_utf8_lossy(listed.name).into_owned(), listed.cookie));
+            false
+        })
+        .unwrap();
+    all
+}
+
+#[test]
+fn a_directory_that_is_removed_has_no_links_and_no_names() {
+    let world = World::new();
+    let made = world.tree.mkdir(ROOT, b"d", 0o755, &ME).unwrap();
+    assert!(made.links > 0);
+    world.tree.rmdir(ROOT, b"d", &ME).unwrap();
+    assert_eq!(world.tree.getattr(made.inode).unwrap().links, 0);
+    let handle = world.tree.opendir(made.inode).unwrap();
+    assert_eq!(names(&world, made.inode, handle, 0, 10).len(), 2);
+    world.tree.forget(made.inode, 1);
+    assert_eq!(world.tree.getattr(made.inode), Err(Errno::STALE));
+}
+
+#[test]
+fn inode_numbers_are_unique_and_the_root_has_its_own() {
+    let world = World::new();
+    assert_eq!(world.tree.getattr(ROOT).unwrap().inode, ROOT);
+    let (a, b) = (world.file("a", b""), world.file("b", b""));
+    assert!(a != b && a != ROOT && b != ROOT);
+    assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().inode, a);
+}
+
+#[test]
+fn the_kernel_forgets_and_so_do_we() {
+    let world = World::new();
+    let inode = world.file("a", b"");
+    world.tree.lookup(ROOT, b"a").unwrap();
+    world.tree.forget(inode, 2);
+    assert_eq!(world.tree.inodes.len(), 1);
+    assert_eq!(world.tree.getattr(inode), Err(Errno::STALE));
+}
+
+#[test]
+fn a_listing_keeps_its_places_while_names_come_and_go() {
+    let world = World::new();
+    for n in 0..3_000 {
+        world.tree.mknod(ROOT, format!("{n:04}").as_bytes(), 0o644, &ME).unwrap();
+    }
+    let handle = world.tree.opendir(ROOT).unwrap();
+    let first = names(&world, ROOT, handle, 0, 1_502);
+    assert_eq!((first[0].0.as_str(), first[1].0.as_str()), (".", ".."));
+    assert_eq!(first[1_501].0, "1499");
+    world.tree.unlink(ROOT, b"0003", &ME).unwrap();
+    world.tree.mknod(ROOT, b"0000a", 0o644, &ME).unwrap();
+    let rest = names(&world, ROOT, handle, first[1_501].1, usize::MAX);
+    let expected: Vec<String> = (1_500..3_000).map(|n| format!("{n:04}")).collect();
+    assert_eq!(rest.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), expected);
+    // Going back finds the same, less what is gone; starting again finds what is there now.
+    let back = names(&world, ROOT, handle, first[1].1, 4);
+    assert_eq!(
+        back.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        ["0000", "0001", "0002", "0004"]
+    );
+    assert_eq!(names(&world, ROOT, handle, 0, 4)[3].0, "0000a");
+    assert!(names(&world, ROOT, handle, 1 << 40, 1).is_empty());
+    world.tree.releasedir(handle);
+}
+
+#[test]
+fn a_listing_with_attributes_counts_as_looking_up_what_was_taken() {
+    let world = World::new();
+    for name in ["a", "b"] {
+        let inode = world.tree.mknod(ROOT, name.as_bytes(), 0o644, &ME).unwrap().inode;
+        world.tree.forget(inode, 1);
+    }
+    let handle = world.tree.opendir(ROOT).unwrap();
+    let mut count = 0;
+    world
+        .tree
+        .readdirplus(ROOT, handle, 0, &mut |_, _| {
+            count += 1;
+            // The last does not fit.
+            count == 4
+        })
+        .unwrap();
+    assert_eq!((count, world.tree.inodes.len()), (4, 2));
+}
+
+#[test]
+fn names_that_can_not_be_are_refused_with_the_right_number() {
+    let world = World::new();
+    let long = [b'x'; 256];
+    assert_eq!(world.tree.lookup(ROOT, &long), Err(Errno::NAMETOOLONG));
+    assert_eq!(world.tree.mkdir(ROOT, &long, 0o755, &ME), Err(Errno::NAMETOOLONG));
+    assert!(world.tree.mkdir(ROOT, &long[..255], 0o755, &ME).is_ok());
+    assert_eq!(world.tree.mkdir(ROOT, b"a/b", 0o755, &ME), Err(Errno::INVAL));
+}
+
+#[test]
+fn a_create_opens_what_is_there_unless_it_must_be_new() {
+    let world = World::new();
+    let inode = world.file("a", b"bytes");
+    let create =
+        |is_new| world.tree.create(ROOT, b"a", 0o644, is_new, WRITES, &ME, &no_passthrough);
+    assert!(create(true).is_err_and(|errno| errno == Errno::EXIST));
+    let (attributes, opened) = create(false).unwrap();
+    assert_eq!((attributes.inode, world.bytes(inode)), (inode, b"bytes".to_vec()));
+    world.tree.release(inode, opened.handle);
+}
+
+#[test]
+fn links_lead_where_they_were_made_to() {
+    let world = World::new();
+    let made = world.tree.symlink(ROOT, b"s", b"../x", &ANN);
+    assert_eq!(made, Err(Errno::ACCESS));
+    let made = world.tree.symlink(ROOT, b"s", b"../x", &ME).unwrap();
+    assert_eq!(world.tree.readlink(made.inode).unwrap(), b"../x");
+    assert_eq!(made.size, 4);
+}
+
+#[test]
+fn extended_attributes_are_kept_by_name() {
+    let world = World::new();
+    let inode = world.file("a", b"");
+    let set = |name: &[u8], when| world.tree.setxattr(inode, name, b"v", when, &ME);
+    assert_eq!(set(b"user.a", When::Present), Err(Errno::NODATA));
+    assert_eq!(set(b"user.a", When::Absent), Ok(()));
+    assert_eq!(set(b"user.a", When::Absent), Err(Errno::EXIST));
+    assert_eq!(set(b"trusted.t", When::Always), Ok(()));
+    assert_eq!(set(b"system.posix_acl_access", When::Always), Err(Errno::OPNOTSUPP));
+    assert_eq!(world.tree.getxattr(inode, b"user.a").unwrap(), b"v");
+    assert_eq!(world.tree.listxattr(inode, &ME).unwrap(), b"trusted.t\0user.a\0");
+    assert_eq!(world.tree.listxattr(inode, &ANN).unwrap(), b"user.a\0");
+    assert_eq!(world.tree.removexattr(inode, b"user.a", &ME), Ok(()));
+    assert_eq!(world.tree.getxattr(inode, b"user.a"), Err(Errno::NODATA));
+}
+
+#[test]
+fn there_is_room_and_it_is_told_truthfully() {
+    let world = World::new();
+    let room = world.tree.statfs().unwrap();
+    assert!(room.blocks >= room.blocks_free && room.blocks_free >= room.blocks_available);
+    assert_eq!(room.name_max, 255);
+}
+
+#[test]
+fn two_names_change_places() {
+    let world = World::new();
+    world.file("a", b"of a");
+    world.file("b", b"of b");
+    let swap = |to: &[u8]| world.tree.rename((ROOT, b"a"), (ROOT, to), Over::Exchange, &ME);
+    assert_eq!(swap(b"c"), Err(Errno::NOENT));
+    assert_eq!(swap(b"b"), Ok(()));
+    assert_eq!((world.cat("a"), world.cat("b")), (b"of b".to_vec(), b"of a".to_vec()));
+    assert_eq!(world.tree.rename((ROOT, b"a"), (ROOT, b"b"), Over::Refuse, &ME), Err(Errno::EXIST));
+    assert_eq!(world.tree.doomed_count(), 0);
+}

@@ -1,0 +1,213 @@
+//! A tree that is mounted for real, used as programs do. Where there is no `/dev/fuse`, or no right to
+//! mount, this says so and checks nothing.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    clippy::unwrap_used,
+    reason = "a black-box test: it uses files as programs do"
+)]
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Read, Seek, SeekFrom, Write},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
+
+use host::Machine;
+use mount::{Mount, Options, Settings, Tree};
+
+/// A machine and its mount, unmounted and removed at the end whatever happens.
+struct World {
+    mount: Option<Mount>,
+    machine: Option<Machine>,
+    home: PathBuf,
+    path: PathBuf,
+}
+
+impl World {
+    /// Nothing, if this computer can't mount.
+    fn new(options: Options) -> Option<World> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/fuse") {
+            eprintln!("skipped: /dev/fuse can't be used here ({error})");
+            return None;
+        }
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("croft-mount-{}-{count}", std::process::id());
+        let home = std::env::temp_dir().join(&name);
+        let path = std::env::temp_dir().join(format!("{name}-on"));
+        fs::create_dir_all(&path).unwrap();
+        Machine::init(&home).unwrap();
+        let mut world = World { mount: None, machine: None, home, path };
+        world.start(options).then_some(world)
+    }
+
+    fn start(&mut self, options: Options) -> bool {
+        let machine = Machine::start(&self.home).unwrap();
+        let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
+        self.machine = Some(machine);
+        let tree = Arc::new(Tree::new(desk, content, Settings::default()));
+        match Mount::start(tree, &self.path, &options) {
+            Ok(mount) => self.mount = Some(mount),
+            Err(error) => eprintln!("skipped: can't mount here ({error})"),
+        }
+        self.mount.is_some()
+    }
+
+    fn restart(&mut self, options: Options) {
+        self.mount.take().unwrap().unmount().unwrap();
+        self.machine.take().unwrap().stop().unwrap();
+        assert!(self.start(options));
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(mut mount) = self.mount.take()
+            && mount.unmount().is_err()
+        {
+            drop(mount);
+            let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+        }
+        self.machine.take();
+        let _ = fs::remove_dir_all(&self.home);
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+fn ways() -> Vec<Options> {
+    let usual = Options::default();
+    vec![usual, Options { has_passthrough: false, ..usual }]
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn programs_find_what_they_wrote_in_either_way_and_after_a_restart() {
+    for options in ways() {
+        let Some(mut world) = World::new(options) else { return };
+        let large: Vec<u8> = (0..3_000_000u32).map(|n| (n % 251) as u8).collect();
+        fs::write(world.at("small"), b"hello").unwrap();
+        fs::write(world.at("large"), &large).unwrap();
+        fs::write(world.at("empty"), b"").unwrap();
+        OpenOptions::new()
+            .append(true)
+            .open(world.at("small"))
+            .unwrap()
+            .write_all(b" again")
+            .unwrap();
+        assert_eq!(fs::read(world.at("small")).unwrap(), b"hello again");
+        assert_eq!(fs::metadata(world.at("small")).unwrap().len(), 11);
+        let file = OpenOptions::new().read(true).write(true).open(world.at("large")).unwrap();
+        file.write_all_at(b"here", 1_000_000).unwrap();
+        file.set_len(2_000_000).unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        let mut expected = large.clone();
+        expected[1_000_000..1_000_004].copy_from_slice(b"here");
+        expected.truncate(2_000_000);
+        assert!(fs::read(world.at("large")).unwrap() == expected);
+        world.restart(options);
+        assert_eq!(fs::read(world.at("small")).unwrap(), b"hello again");
+        assert!(fs::read(world.at("large")).unwrap() == expected);
+        assert_eq!(fs::read(world.at("empty")).unwrap(), b"");
+        assert_eq!(names(&world.path), ["empty", "large", "small"]);
+    }
+}
+
+#[test]
+fn names_come_go_and_move() {
+    let Some(world) = World::new(Options::default()) else { return };
+    fs::create_dir(world.at("d")).unwrap();
+    for n in 0..500 {
+        fs::write(world.at(&format!("d/{n:03}")), format!("file {n}")).unwrap();
+    }
+    assert_eq!(names(&world.at("d")).len(), 500);
+    fs::rename(world.at("d/000"), world.at("moved")).unwrap();
+    fs::rename(world.at("d/001"), world.at("moved")).unwrap();
+    assert_eq!(fs::read(world.at("moved")).unwrap(), b"file 1");
+    fs::hard_link(world.at("moved"), world.at("linked")).unwrap();
+    assert_eq!(fs::metadata(world.at("linked")).unwrap().nlink(), 2);
+    std::os::unix::fs::symlink("moved", world.at("soft")).unwrap();
+    assert_eq!(fs::read(world.at("soft")).unwrap(), b"file 1");
+    assert_eq!(fs::remove_dir(world.at("d")).unwrap_err().raw_os_error(), Some(39));
+    fs::remove_dir_all(world.at("d")).unwrap();
+    assert!(fs::metadata(world.at("d")).is_err());
+    let long = "x".repeat(256);
+    assert_eq!(fs::write(world.at(&long), b"").unwrap_err().raw_os_error(), Some(36));
+}
+
+#[test]
+fn an_open_file_outlives_its_name() {
+    for options in ways() {
+        let Some(world) = World::new(options) else { return };
+        for size in [5, 500_000] {
+            let path = world.at("a");
+            fs::write(&path, vec![1; size]).unwrap();
+            let mut file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+            fs::remove_file(&path).unwrap();
+            assert_eq!(file.metadata().unwrap().nlink(), 0);
+            file.seek(SeekFrom::End(0)).unwrap();
+            file.write_all(b"more").unwrap();
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(0)).unwrap();
+            file.read_to_end(&mut bytes).unwrap();
+            assert_eq!(bytes.len(), size + 4);
+        }
+    }
+}
+
+#[test]
+fn attributes_are_as_they_were_set() {
+    let Some(world) = World::new(Options::default()) else { return };
+    let path = world.at("a");
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+    (&file).write_all(b"bytes").unwrap();
+    for time in [
+        UNIX_EPOCH + Duration::new(5_000_000_000, 123_456_789),
+        UNIX_EPOCH - Duration::new(1_000, 250_000_000),
+        UNIX_EPOCH - Duration::new(0, 1),
+    ] {
+        file.set_modified(time).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), time);
+    }
+    let before = fs::metadata(&path).unwrap();
+    drop(file);
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!(after.modified().unwrap(), before.modified().unwrap());
+    assert_eq!((after.mode() & 0o7777, after.len()), (0o751, 5));
+}
+
+#[test]
+fn a_busy_mount_is_not_taken_away_and_a_free_one_is() {
+    let Some(mut world) = World::new(Options::default()) else { return };
+    let file = File::create(world.at("a")).unwrap();
+    let mount = world.mount.as_mut().unwrap();
+    assert_eq!(mount.unmount().unwrap_err().raw_os_error(), Some(16));
+    (&file).write_all(b"still here").unwrap();
+    drop(file);
+    assert_eq!(fs::read(world.path.join("a")).unwrap(), b"still here");
+    world.mount.take().unwrap().unmount().unwrap();
+    assert!(names(&world.path).is_empty());
+}
