@@ -32,6 +32,12 @@ const CARGO_FUZZ: Need = Need {
     source: "cargo install cargo-fuzz",
 };
 
+const FSX: Need = Need {
+    what: "fsx in target/tools",
+    probe: &["target/tools/bin/fsx", "--version"],
+    source: "cargo install --locked --debug --root target/tools fsx --version 0.3.2",
+};
+
 static RUNS: &[Run] = &[
     Run {
         name: "fuzz-file-id",
@@ -122,6 +128,63 @@ static RUNS: &[Run] = &[
             "--",
             "--nocapture",
             "--test-threads=1",
+        ],
+    },
+    Run {
+        name: "kill",
+        shows: "after kill -9 there is a prefix of the work with all that was synced, 500 times",
+        needs: &[],
+        words: &[
+            "env",
+            "CROFT_KILL_ROUNDS=500",
+            "cargo",
+            "test",
+            "--release",
+            "-p",
+            "cli",
+            "--test",
+            "mounted",
+            "--",
+            "--nocapture",
+            "crash::after",
+        ],
+    },
+    Run {
+        name: "power",
+        shows: "after a power cut all that was synced is whole, 100 times",
+        needs: &[],
+        words: &[
+            "env",
+            "CROFT_POWER_ROUNDS=100",
+            "cargo",
+            "test",
+            "--release",
+            "-p",
+            "cli",
+            "--test",
+            "mounted",
+            "--",
+            "--nocapture",
+            "power::after",
+        ],
+    },
+    Run {
+        name: "fsx",
+        shows: "fsx finds no fault in any way that bytes go, 100,000 operations each",
+        needs: &[FSX],
+        words: &[
+            "env",
+            "CROFT_FSX_OPS=100000",
+            "cargo",
+            "test",
+            "--release",
+            "-p",
+            "cli",
+            "--test",
+            "mounted",
+            "--",
+            "--nocapture",
+            "fsx_finds",
         ],
     },
     Run {

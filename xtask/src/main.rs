@@ -87,6 +87,7 @@ fn is_help(arg: &str) -> bool {
 fn test(root: &Path, args: &[&str]) -> Result<(), String> {
     run::expect_no_args("test", args)?;
     packages::provide()?;
+    packages::provide_tools(root)?;
     check::check(root, &[])
 }
 

@@ -1,6 +1,6 @@
 //! The Debian packages that the tests need, and how they get onto the machine.
 
-use std::{env, fs, os::unix::fs::MetadataExt, path::Path};
+use std::{env, fs, os::unix::fs::MetadataExt, path::Path, process::Command};
 
 use crate::run;
 
@@ -12,14 +12,36 @@ struct Package {
     why: &'static str,
 }
 
-const PACKAGES: &[Package] =
-    &[Package { sought: "git", name: "git", why: "the tidy rules ask it which files are ours" }];
+const PACKAGES: &[Package] = &[
+    Package { sought: "git", name: "git", why: "the tidy rules ask it which files are ours" },
+    Package { sought: "sqlite3", name: "sqlite3", why: "a database on a mount stays whole" },
+    Package { sought: "rsync", name: "rsync", why: "copies onto a mount and finds it unchanged" },
+    Package {
+        sought: "/usr/include/sys/acl.h",
+        name: "libacl1-dev",
+        why: "pjdfstest is built with it",
+    },
+];
+
+/// A suite for any file system, from the crate registry.
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+const TOOLS: &[Tool] =
+    &[Tool { name: "pjdfstest", version: "0.2.2" }, Tool { name: "fsx", version: "0.3.2" }];
+
+/// Where tools are installed, below the root.
+const TOOLS_ROOT: &str = "target/tools";
 
 /// What `cargo xtask test --help` says.
 pub fn help() -> String {
     let mut help = "\
 Makes sure that the Debian packages which the tests need are there, then runs
 every check. Missing packages are installed if you are root, else only named.
+Suites for any file system are installed into target/tools, where the tests of
+a mount look for them.
 
 Usage: cargo xtask test
 
@@ -27,7 +49,11 @@ Packages:
 "
     .to_owned();
     for package in PACKAGES {
-        help += &format!("  {:8} {}\n", package.name, package.why);
+        help += &format!("  {:11} {}\n", package.name, package.why);
+    }
+    help += "\nSuites:\n";
+    for tool in TOOLS {
+        help += &format!("  {:11} {}\n", tool.name, tool.version);
     }
     help
 }
@@ -55,6 +81,37 @@ pub fn provide() -> Result<(), String> {
             package.name, package.sought
         )),
     }
+}
+
+/// Installs the suites that are not there yet, or not in the version that is wanted.
+pub fn provide_tools(root: &Path) -> Result<(), String> {
+    for tool in TOOLS {
+        if !run::succeeds(&mut is_installed(root, tool)) {
+            run::expect_success(
+                &mut install(root, tool),
+                "it comes from the crate registry; can that be reached?",
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Succeeds if what is there is of the right version.
+fn is_installed(root: &Path, Tool { name, version }: &Tool) -> Command {
+    let program = root.join(TOOLS_ROOT).join("bin").join(name);
+    let mut command = Command::new("sh");
+    command.args(["-c", "test \"$(\"$0\" --version)\" = \"$1\""]).arg(program);
+    command.arg(format!("{name} {version}"));
+    command
+}
+
+fn install(root: &Path, Tool { name, version }: &Tool) -> Command {
+    // Without optimisation: building takes longer than they run.
+    let words = ["install", "--quiet", "--locked", "--debug", "--root", TOOLS_ROOT, "--target-dir"];
+    let mut command = run::cargo(root, &words);
+    // One for all, so that what they share is built once.
+    command.arg("target/tools/build").args([name, "--version", version]);
+    command
 }
 
 fn missing(packages: &[Package], exists: impl Fn(&str) -> bool) -> Vec<&Package> {
@@ -108,6 +165,28 @@ mod tests {
     #[test]
     fn nothing_is_missing_when_everything_is_there() {
         assert!(missing(PLANTED, |_| true).is_empty());
+    }
+
+    #[test]
+    fn a_tool_is_installed_if_it_is_not_there_or_of_another_version() {
+        let root = env::temp_dir().join(format!("xtask-tools-{}", std::process::id()));
+        let bin = root.join(TOOLS_ROOT).join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        let tool = Tool { name: "hammer", version: "1.2.3" };
+        let is_there = || run::succeeds(&mut is_installed(&root, &tool));
+        assert!(!is_there());
+        let say = |version: &str| {
+            fs::write(bin.join("hammer"), format!("#!/bin/sh\necho hammer {version}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(bin.join("hammer"), mode).unwrap();
+        };
+        say("1.2.2");
+        assert!(!is_there());
+        say("1.2.3");
+        assert!(is_there());
+        let line = format!("{:?}", install(&root, &tool));
+        assert!(line.contains("\"--locked\"") && line.ends_with("\"--version\" \"1.2.3\""));
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

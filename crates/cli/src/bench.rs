@@ -13,6 +13,7 @@ use std::{
 use anyhow::Context;
 use host::Machine;
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 
 use crate::daemon;
 
@@ -33,6 +34,9 @@ pub struct Args {
     /// How often each workload is run on both, in turns
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
+    /// Use all processors; else everything runs on one, where waking each other up costs little
+    #[arg(long)]
+    spread: bool,
     /// Only workloads whose name contains this
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
@@ -49,6 +53,11 @@ struct Round {
 
 pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let Command::Mount(args) = command;
+    if !args.spread {
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        sched_setaffinity(None, &one)?;
+    }
     let base = std::path::absolute(&args.directory)?;
     let [home, mount, beneath] = ["machine", "mnt", "beneath"].map(|name| base.join(name));
     Machine::init(&home)?;

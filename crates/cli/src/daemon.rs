@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
 };
@@ -17,6 +18,8 @@ pub fn start(home: &Path, mount: &Path) -> anyhow::Result<Child> {
         .arg(home)
         .arg("--mount")
         .arg(mount)
+        // What a terminal says it hears from us: twice would be an order to stop at once.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()

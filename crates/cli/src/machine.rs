@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
@@ -54,6 +54,9 @@ pub struct RunArgs {
     /// For tests: die without a word in the midst of this call, counted from the start
     #[arg(long, value_name = "N", hide = true)]
     pub die_at: Option<u64>,
+    /// For tests: the kernel leaves every byte to the machine
+    #[arg(long, hide = true)]
+    pub no_passthrough: bool,
 }
 
 #[derive(clap::Args)]
@@ -93,14 +96,32 @@ enum Question {
 /// What they are told: a value, or what is wrong.
 type Answer = Result<serde_json::Value, String>;
 
-/// What goes on in a machine that runs.
+/// What goes on in a machine that runs. Nobody holds its lock while waiting for a mount.
 struct Running {
     machine: Machine,
-    mounts: BTreeMap<PathBuf, (Arc<Tree>, Mount)>,
+    options: Options,
+    /// At most one so far.
+    mounts: BTreeMap<PathBuf, Mounted>,
+    /// It is about to end, and nobody waits for anything else any more.
+    is_stopping: bool,
+}
+
+struct Mounted {
+    tree: Arc<Tree>,
+    /// None while somebody waits for its end.
+    mount: Option<Mount>,
+    /// It is unmounted and could not be made safe, and somebody was told.
+    is_told: bool,
 }
 
 /// How often the machine is tidied up.
 const TIDY: Duration = Duration::from_secs(1);
+/// How often it is looked whether a mount has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long a stop waits for a mount that nobody uses.
+const STOP_MAX: Duration = Duration::from_secs(2);
+/// Signals that come together are one: a terminal and a program may both tell us.
+const TOGETHER: Duration = Duration::from_millis(500);
 
 fn default_home() -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -126,9 +147,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let machine = Machine::start(&args.home.directory)?;
     machine.desk().die_at(args.die_at);
-    let running = Arc::new(Mutex::new(Running { machine, mounts: BTreeMap::new() }));
+    let usual = Options::default();
+    let has_passthrough = usual.has_passthrough && !args.no_passthrough;
+    let options = Options { has_passthrough, ..usual };
+    let (mounts, is_stopping) = (BTreeMap::new(), false);
+    let running = Arc::new(Mutex::new(Running { machine, options, mounts, is_stopping }));
     for path in &args.mount {
-        lock(&running).mount(path)?;
+        lock(&running).mount(&std::path::absolute(path)?)?;
     }
     let asked = Arc::clone(&running);
     let control = Control::listen(&args.home.directory, move |line| answer(&asked, line))?;
@@ -137,10 +162,20 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let tidied = Arc::clone(&running);
     let tidier = thread::spawn(move || {
         while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(TIDY) {
-            lock(&tidied).tidy();
+            tidy(&tidied);
         }
     });
     signals.forever().next();
+    let first = Instant::now();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if first.elapsed() > TOGETHER {
+                _ = writeln!(stderr(), "croft: told again to stop; what is not safe is lost");
+                std::process::exit(1);
+            }
+        }
+    });
+    lock(&running).is_stopping = true;
     drop((stop, control));
     _ = tidier.join();
     let running = Arc::into_inner(running).context("somebody still uses the machine")?;
@@ -206,8 +241,11 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
     let answer: Answer = match serde_json::from_str(line) {
         Err(error) => Err(format!("a question that makes no sense: {error}")),
         Ok(Question::Status) => Ok(lock(running).status()),
-        Ok(Question::Mount(path)) => told(lock(running).mount(&path)),
-        Ok(Question::Umount(path)) => told(lock(running).umount(&path)),
+        Ok(Question::Mount(path)) => {
+            forget_ended(running);
+            told(lock(running).mount(&path))
+        }
+        Ok(Question::Umount(path)) => told(unmount(running, &path)),
     };
     serde_json::to_string(&answer).expect("answers are plain data")
 }
@@ -220,10 +258,89 @@ fn lock(running: &Mutex<Running>) -> std::sync::MutexGuard<'_, Running> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Takes a mount out, so that it can be waited for without keeping others from anything.
+fn take_out(running: &Mutex<Running>, path: &Path) -> anyhow::Result<Mount> {
+    let mut running = lock(running);
+    let Some(mounted) = running.mounts.get_mut(path) else {
+        bail!("nothing of this machine is mounted at {}", path.display());
+    };
+    mounted.mount.take().with_context(|| format!("{} is being unmounted", path.display()))
+}
+
+/// Forgets a mount that has come to its end, or puts it back.
+fn put_back(running: &Mutex<Running>, path: &Path, mount: Mount, is_done: bool) {
+    let mut running = lock(running);
+    if is_done {
+        running.mounts.remove(path);
+    } else if let Some(mounted) = running.mounts.get_mut(path) {
+        mounted.mount = Some(mount);
+    }
+}
+
+fn unmount(running: &Mutex<Running>, path: &Path) -> anyhow::Result<()> {
+    let mut mount = take_out(running, path)?;
+    let outcome = end(running, &mut mount);
+    put_back(running, path, mount, outcome.is_ok());
+    outcome.with_context(|| format!("can't unmount {}", path.display()))
+}
+
+fn end(running: &Mutex<Running>, mount: &mut Mount) -> anyhow::Result<()> {
+    mount.leave()?;
+    // It may be seen elsewhere too, and go on there for as long as it likes.
+    while !mount.is_over() {
+        if lock(running).is_stopping {
+            bail!("the machine stops");
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(mount.wait()?)
+}
+
+/// Makes safe and forgets what somebody else has unmounted.
+fn forget_ended(running: &Mutex<Running>) {
+    let is_over = |mounted: &Mounted| mounted.mount.as_ref().is_some_and(Mount::is_over);
+    let ended: Vec<PathBuf> = {
+        let running = lock(running);
+        let ended = running.mounts.iter().filter(|(_, mounted)| is_over(mounted));
+        ended.map(|(path, _)| path.clone()).collect()
+    };
+    for path in ended {
+        let Ok(mut mount) = take_out(running, &path) else { continue };
+        let outcome = mount.wait();
+        put_back(running, &path, mount, outcome.is_ok());
+        if let (Err(error), Some(mounted)) = (outcome, lock(running).mounts.get_mut(&path))
+            && !std::mem::replace(&mut mounted.is_told, true)
+        {
+            _ = writeln!(
+                stderr(),
+                "croft: not all that was written at {} is safe ({error}); trying again",
+                path.display()
+            );
+        }
+    }
+}
+
+fn tidy(running: &Mutex<Running>) {
+    forget_ended(running);
+    let (trees, content): (Vec<Arc<Tree>>, _) = {
+        let running = lock(running);
+        let trees = running.mounts.values().map(|mounted| Arc::clone(&mounted.tree));
+        (trees.collect(), Arc::clone(running.machine.content()))
+    };
+    trees.iter().for_each(|tree| tree.tidy());
+    if let Err(failure) = content.tidy() {
+        // Nobody is left to tell if this fails.
+        _ = writeln!(stderr(), "croft: {failure}");
+    }
+}
+
 impl Running {
     fn mount(&mut self, path: &Path) -> anyhow::Result<()> {
-        if self.mounts.contains_key(path) {
-            bail!("it is mounted at {} already", path.display());
+        if let Some(mounted) = self.mounts.get(path) {
+            match mounted.mount {
+                Some(_) => bail!("it is mounted at {} already", path.display()),
+                None => bail!("{} is being unmounted; try again later", path.display()),
+            }
         }
         if let Some(mounted) = self.mounts.keys().next() {
             bail!(
@@ -231,32 +348,17 @@ impl Running {
                 mounted.display()
             );
         }
+        if path.is_file() {
+            bail!("can't mount at {}: it is a file; name an empty directory", path.display());
+        }
         let machine = &self.machine;
         let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
         let tree = Arc::new(Tree::new(desk, content, mount::Settings::default()));
-        let mount = Mount::start(Arc::clone(&tree), path, &Options::default())
+        let mount = Mount::start(Arc::clone(&tree), path, &self.options)
             .with_context(|| format!("can't mount at {}", path.display()))?;
-        self.mounts.insert(path.to_path_buf(), (tree, mount));
+        let mounted = Mounted { tree, mount: Some(mount), is_told: false };
+        self.mounts.insert(path.to_path_buf(), mounted);
         Ok(())
-    }
-
-    fn umount(&mut self, path: &Path) -> anyhow::Result<()> {
-        let Some((_, mount)) = self.mounts.get_mut(path) else {
-            bail!("nothing of this machine is mounted at {}", path.display());
-        };
-        mount.unmount().with_context(|| format!("can't unmount {}", path.display()))?;
-        self.mounts.remove(path);
-        Ok(())
-    }
-
-    fn tidy(&mut self) {
-        for (tree, _) in self.mounts.values() {
-            tree.tidy();
-        }
-        if let Err(failure) = self.machine.content().tidy() {
-            // Nobody is left to tell if this fails.
-            _ = writeln!(stderr(), "croft: {failure}");
-        }
     }
 
     fn status(&self) -> serde_json::Value {
@@ -270,14 +372,28 @@ impl Running {
     }
 
     fn stop(mut self) -> anyhow::Result<()> {
-        for (path, (_, mount)) in &mut self.mounts {
-            if let Err(error) = mount.unmount() {
+        let mut outcome = Ok(());
+        for (path, mounted) in std::mem::take(&mut self.mounts) {
+            let Some(mut mount) = mounted.mount else { continue };
+            match mount.leave() {
+                Ok(()) => wait_for_end(&mount),
                 // It goes all the same, from under whoever uses it.
-                _ = writeln!(stderr(), "croft: {} is in use: {error}", path.display());
+                Err(error) => {
+                    _ = writeln!(stderr(), "croft: {} is in use: {error}", path.display());
+                }
             }
+            let what = || format!("not all that was written at {} is safe", path.display());
+            outcome = outcome.and(mount.detach().with_context(what));
         }
-        self.mounts.clear();
         self.machine.stop()?;
-        Ok(())
+        outcome
+    }
+}
+
+/// What nobody uses ends at once, unless it is seen elsewhere too.
+fn wait_for_end(mount: &Mount) {
+    let start = Instant::now();
+    while !mount.is_over() && start.elapsed() < STOP_MAX {
+        thread::sleep(LOOK);
     }
 }

@@ -67,8 +67,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         handle.close();
         status
     });
-    if signals.forever().next().is_some() {
-        // A terminal has told it already; twice does no harm.
+    for _ in signals.forever() {
+        // A second one ends it at once.
         _ = kill_process(pid, Signal::TERM);
     }
     let status = waiter.join().map_err(|_| anyhow::anyhow!("lost sight of the machine"))??;

@@ -1,7 +1,7 @@
 //! Trying calls: what has to be known, is it known, else what has to be found out.
 
 use base::{FileId, Instant};
-use directory::{Act, Actor, Birth, Missing, Operation, Refusal, Stop, View};
+use directory::{Act, Actor, Birth, Key, Missing, Operation, Refusal, Stop, View};
 use lease::{
     Field, Kind, Knowledge, Mode, Scope,
     holder::Input as Lease,
@@ -34,6 +34,8 @@ impl From<Refusal> for Halt {
     }
 }
 
+/// So many records are fetched along with one that is missed.
+const NEIGHBOURS_MAX: usize = 512;
 /// The most leases that a call may need. A group accepts as many at once.
 const WANTS_MAX: usize = 1_024;
 
@@ -107,7 +109,7 @@ impl Client {
         let Some(waiting) = self.queue.take(order) else { return };
         match (why, &waiting.job) {
             (LeaseRefusal::OverBudget, _) => {
-                self.give_back_some(now, out);
+                self.give_back_some(now, waiting.wants.len(), out);
                 let waits = Waits::Later(now + self.settings.terms.repeat);
                 self.queue.put(Some(order), Waiting { waits, ..waiting });
             }
@@ -170,6 +172,7 @@ impl Client {
         look: impl FnOnce(&mut Sight<'_>) -> Result<T, Stop>,
     ) -> Result<T, Halt> {
         let mut sight = self.sight(now);
+        sight.is_noting = false;
         let result = look(&mut sight);
         let lack = sight.lack.take();
         self.holder.touch(now);
@@ -222,7 +225,7 @@ impl Client {
         modes: Modes,
     ) -> Result<Reply, Halt> {
         if self.handles.len() >= self.settings.handles_max {
-            return Err(Halt::Failed(Failure::Busy));
+            return Err(Halt::Failed(Failure::TooManyOpen));
         }
         let changing = self.handles.changing(file, modes, true);
         let is_open = self.handles.is_open(file);
@@ -274,14 +277,6 @@ impl Client {
                 false => Failure::Refused(Refusal::Senseless),
             }));
         };
-        while let Some(owner) = self.handles.locker(&file) {
-            let (start, end, hold) = (0, u64::MAX, None);
-            let act = Act::Lock { file: file.clone(), owner, start, end, hold };
-            match self.perform(now, Operation { actor: actor.clone(), time, act }) {
-                Ok(_) | Err(Halt::Failed(_)) => self.handles.unlock(&file, owner),
-                Err(halt) => return Err(halt),
-            }
-        }
         let changing = self.handles.changing(&file, modes, false);
         let wants = changing.iter().filter(|scope| {
             // Not by way of `know`: a file that is no more is closed all the same.
@@ -291,6 +286,15 @@ impl Client {
         let wants: Vec<Want> = wants.map(want).collect();
         if !wants.is_empty() {
             return Err(Halt::Missing(Missing { wants, ..Missing::default() }, None));
+        }
+        // In one go with what follows: meanwhile nobody else opens the file and has locks on it.
+        while let Some(owner) = self.handles.locker(&file) {
+            let (start, end, hold) = (0, u64::MAX, None);
+            let act = Act::Lock { file: file.clone(), owner, start, end, hold };
+            match self.perform(now, Operation { actor: actor.clone(), time, act }) {
+                Ok(_) | Err(Halt::Failed(_)) => self.handles.unlock(&file, owner),
+                Err(halt) => return Err(halt),
+            }
         }
         for scope in changing {
             let is_set = self.holder.set(now, &scope, false);
@@ -342,6 +346,7 @@ impl Client {
             return self.need(now, waiting, wants, out);
         }
         if !keys.is_empty() {
+            let keys = self.with_neighbours(now, keys);
             self.asking.extend(self.questions.fetch(now, keys));
             return Ok(Waits::Values);
         }
@@ -351,6 +356,21 @@ impl Client {
             return Ok(Waits::Values);
         }
         Ok(self.replenish(now, waiting, lack, out))
+    }
+
+    /// Adds to a single record that is missed those of others in the same directory: whoever looks at one
+    /// of them mostly looks at all.
+    fn with_neighbours(&self, now: Instant, mut keys: Vec<Key>) -> Vec<Key> {
+        if let [Key { file, name: None }] = keys.as_slice()
+            && let Some(directory) = file.parent()
+            && self.holder.knows(now, &Field::Tree.of(&directory)) != Knowledge::None
+        {
+            let count = NEIGHBOURS_MAX.min(self.settings.facts_max / 16);
+            let neighbours = self.facts.unknown_in(&directory).filter(|other| *other != file);
+            let neighbours: Vec<Key> = neighbours.take(count).map(Key::file).collect();
+            keys.extend(neighbours);
+        }
+        keys
     }
 
     /// Sees to what is used up.
@@ -363,7 +383,7 @@ impl Client {
     ) -> Waits {
         waiting.lack.clone_from(&lack);
         if lack == Some(Lack::Leases) {
-            self.give_back_some(now, out);
+            self.give_back_some(now, 1, out);
             let is_pending = self.push_all().is_some();
             return match self.holder.may_bear(self.settings.budget) {
                 true => Waits::Later(now),

@@ -149,8 +149,12 @@ impl Modes {
 pub enum Reply {
     /// It is done.
     Done,
-    /// What a name stands for; also of a new file.
-    Entry(Entry),
+    /// What a name stands for; also of a new file. With its record, if that is at hand.
+    Entry(Entry, Option<Arc<File>>),
+    /// It is done, and this file, as it was before, has lost its last name.
+    Gone(Arc<File>),
+    /// It is done, and this is the record of the file now.
+    Changed(Arc<File>),
     /// A file's record. Its access, times, content and links are right.
     File(Arc<File>),
     /// Names in a directory.
@@ -177,8 +181,10 @@ pub enum Failure {
     Refused(Refusal),
     /// The session was lost, and with it work that was not pushed, or the handle.
     Lost,
-    /// Too many calls at once, or too many open files.
+    /// Too many calls at once.
     Busy,
+    /// Too many open files.
+    TooManyOpen,
     /// Whoever called does not wait any more.
     Cancelled,
 }
@@ -190,6 +196,7 @@ impl Failure {
             Failure::Refused(refusal) => refusal.errno(),
             Failure::Lost => "EIO",
             Failure::Busy => "EAGAIN",
+            Failure::TooManyOpen => "ENFILE",
             Failure::Cancelled => "EINTR",
         }
     }
@@ -215,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_failure_has_an_errno() {
-        let others = [Failure::Lost, Failure::Busy, Failure::Cancelled];
+        let others = [Failure::Lost, Failure::Busy, Failure::TooManyOpen, Failure::Cancelled];
         let refusals = Refusal::ALL.into_iter().map(Failure::Refused);
         assert!(others.into_iter().chain(refusals).all(|failure| failure.errno().starts_with('E')));
     }

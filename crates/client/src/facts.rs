@@ -21,7 +21,7 @@ pub(crate) struct Facts {
     files: BTreeMap<FileId, Fact>,
     /// Which file was used when, the least recent first. One for each file.
     recent: BTreeMap<u64, FileId>,
-    use_next: u64,
+    use_last: u64,
     /// How many files and names.
     size: usize,
 }
@@ -90,6 +90,9 @@ fn bit(field: &Field) -> Option<u8> {
 
 const ALL_FIELDS: u8 = (1 << File::FIELDS.len()) - 1;
 
+/// A file that was among the last so many in use counts as just used.
+const RECENT: u64 = 64;
+
 impl Facts {
     /// How many files.
     pub(crate) fn file_count(&self) -> usize {
@@ -107,8 +110,18 @@ impl Facts {
 
     /// Notes that a file is in use.
     pub(crate) fn touch(&mut self, file: &FileId) {
-        let number = self.use_next;
-        self.use_next += 1;
+        // What was used a moment ago need not be moved to the end.
+        let is_recent = |fact: &Fact| self.use_last - fact.used < RECENT;
+        if !self.files.get(file).is_some_and(is_recent) {
+            self.put_last(file);
+        }
+    }
+
+    /// Makes a file the last that is forgotten.
+    pub(crate) fn put_last(&mut self, file: &FileId) {
+        // From 1 on: 0 is for what has not been used.
+        self.use_last += 1;
+        let number = self.use_last;
         let fact = self.files.entry(file.clone()).or_insert_with(|| {
             self.size += 1;
             Fact::default()
@@ -150,6 +163,27 @@ impl Facts {
 
     pub(crate) fn is_gone(&self, file: &FileId) -> bool {
         self.files.get(file).is_some_and(|fact| fact.is_gone)
+    }
+
+    /// The files created in a directory, and still there, whose records are not at hand.
+    pub(crate) fn unknown_in<'a>(
+        &'a self,
+        directory: &'a FileId,
+    ) -> impl Iterator<Item = &'a FileId> {
+        let names = self.files.get(directory).map(|fact| fact.names.values());
+        let files = names.into_iter().flatten().filter_map(|known| match known {
+            Known::Entry(Some(entry)) => Some(&entry.file),
+            Known::Entry(None) | Known::Hole => None,
+        });
+        files.filter(move |file| {
+            directory.is_prefix_of(file)
+                && !self.files.get(*file).is_some_and(|fact| fact.record.is_some() || fact.is_gone)
+        })
+    }
+
+    /// Whether every field of a file's record is at hand.
+    pub(crate) fn is_whole(&self, file: &FileId) -> bool {
+        self.files.get(file).is_some_and(|fact| fact.fields == ALL_FIELDS && !fact.is_gone)
     }
 
     pub(crate) fn has(&self, file: &FileId, field: &Field) -> bool {

@@ -3,6 +3,7 @@
 use base::{FileId, Instant};
 use directory::{Act, Entry, Operation, Refusal, Sort};
 use lease::{Field, Kind, Scope, holder::Input as Lease, message::Want};
+use triomphe::Arc;
 
 use crate::{
     call::{Failure, Reply},
@@ -44,15 +45,15 @@ impl Client {
             self.supply.take(directory);
             depends.push(Want { scope: scope.clone(), kind: Kind::Write });
         }
-        let ends = depends.iter().map(|want| self.holder.ends(now, &want.scope, want.kind));
-        let until = ends.map(|end| end.unwrap_or(Instant::END)).min().unwrap_or(Instant::END);
+        let until = self.ends(now, &depends);
 
         let mut buried = None;
         let mut links = Vec::new();
         for (file, record) in files {
             match record {
                 Some(record) if birth.as_ref().is_some_and(|(_, scope)| scope.file == file) => {
-                    reply = Reply::Entry(Entry { file: file.clone(), sort: record.sort });
+                    let entry = Entry { file: file.clone(), sort: record.sort };
+                    reply = Reply::Entry(entry, Some(Arc::clone(&record)));
                     if record.sort == Sort::Directory {
                         self.supply.bear(&file);
                     }
@@ -66,9 +67,21 @@ impl Client {
                         let more = i64::from(record.links) - i64::from(before.links);
                         links.push((file.clone(), more as i32));
                     }
+                    if record.links == 0
+                        && let Some(before) = self.facts.record(&file)
+                        && before.links > 0
+                    {
+                        reply = Reply::Gone(Arc::clone(before));
+                    }
+                    if matches!(operation.act, Act::SetAttr { .. } | Act::SetContent { .. })
+                        && self.facts.is_whole(&file)
+                    {
+                        reply = Reply::Changed(Arc::clone(&record));
+                    }
                     self.facts.set_file(&file, record);
                 }
                 None => {
+                    reply = self.facts.record(&file).cloned().map_or(reply, Reply::Gone);
                     self.discard(now, &file);
                     self.facts.bury(&file);
                     buried = Some(file);
@@ -89,6 +102,29 @@ impl Client {
             self.provide_ahead(now, birth.map(|(directory, _)| directory));
         }
         reply
+    }
+
+    /// When the first of the leases ends under which all of this is known.
+    fn ends(&self, now: Instant, wants: &[Want]) -> Instant {
+        let mut until = Instant::END;
+        let mut last: Option<&FileId> = None;
+        for Want { scope, kind } in wants {
+            let may_be_whole = scope.field != Field::Tree && *kind != Kind::OtherRead;
+            if may_be_whole && last == Some(&scope.file) {
+                continue;
+            }
+            // Mostly all of a file is known under one lease.
+            let whole = Field::Whole.of(&scope.file);
+            let end = match self.holder.ends(now, &whole, Kind::Write).filter(|_| may_be_whole) {
+                Some(end) => {
+                    last = Some(&scope.file);
+                    Some(end)
+                }
+                None => self.holder.ends(now, scope, *kind),
+            };
+            until = until.min(end.unwrap_or(Instant::END));
+        }
+        until
     }
 
     /// Asks for more before it is missing, so that nobody waits for it. The group gives more only of what
@@ -251,12 +287,14 @@ impl Client {
     pub(crate) fn make_room(&mut self, now: Instant, out: &mut Vec<Output>) {
         let high = self.settings.budget - self.settings.budget / 8;
         if self.facts.size() > self.settings.facts_max || self.holder.lease_count() > high {
-            self.give_back_some(now, out);
+            self.give_back_some(now, 0, out);
         }
     }
 
-    pub(crate) fn give_back_some(&mut self, now: Instant, out: &mut Vec<Output>) {
-        let leases_max = self.settings.budget / 4 * 3;
+    /// Makes room again, and in any case for so many leases.
+    pub(crate) fn give_back_some(&mut self, now: Instant, wanted: usize, out: &mut Vec<Output>) {
+        let budget = self.settings.budget;
+        let leases_max = (budget / 4 * 3).min(budget.saturating_sub(wanted));
         let facts_max = self.settings.facts_max / 4 * 3;
         // Each of them once at the most: what can't go now can't go a moment later.
         for _ in 0..EVICTIONS_MAX.min(self.facts.file_count()) {
@@ -269,8 +307,10 @@ impl Client {
             if self.pending.involves_below(&file)
                 || self.handles.is_open_below(&file)
                 || (has_tree && self.facts.has_below(&file))
+                // Or whoever waits for the rest of it would ask for ever.
+                || self.questions.is_about(&file)
             {
-                self.facts.touch(&file);
+                self.facts.put_last(&file);
                 continue;
             }
             for (lease, kind) in leases {

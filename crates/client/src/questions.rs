@@ -112,6 +112,12 @@ impl Questions {
         Some(self.ask(now, What::Provide(what)))
     }
 
+    /// Whether something about a file, or of the names in it, is on its way.
+    pub(crate) fn is_about(&self, file: &FileId) -> bool {
+        let mut keys = self.keys.range(Key::file(file)..);
+        self.lists.contains_key(file) || keys.next().is_some_and(|(key, _)| key.file == *file)
+    }
+
     /// Closes a fetch that was answered: these keys still matter.
     pub(crate) fn fetched(&mut self, request: u64) -> Option<BTreeSet<Key>> {
         let What::Fetch(_) = self.open.get(&request)?.ask else { return None };

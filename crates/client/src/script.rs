@@ -307,7 +307,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
             let name = Name::new(name.as_bytes()).unwrap();
             let what = Call::Lookup { directory: at, name };
             match self.ask(letter, actor.clone(), what)? {
-                Ok(Reply::Entry(entry)) => at = entry.file,
+                Ok(Reply::Entry(entry, _)) => at = entry.file,
                 _ => return None,
             }
         }
@@ -421,12 +421,14 @@ impl<F: Fn(Settings) -> Settings> World<F> {
         let said = match result {
             Err(failure) => failure.errno().to_owned(),
             Ok(Reply::Handle(_)) => return,
-            Ok(Reply::Done | Reply::Entry(_))
+            Ok(Reply::Done | Reply::Gone(_) | Reply::Changed(_) | Reply::Entry(..))
                 if !["syncs", "looks"].iter().any(|verb| text.starts_with(verb)) =>
             {
                 return;
             }
-            Ok(Reply::Done | Reply::Entry(_)) => "done".to_owned(),
+            Ok(Reply::Done | Reply::Gone(_) | Reply::Changed(_) | Reply::Entry(..)) => {
+                "done".to_owned()
+            }
             Ok(Reply::File(file)) => {
                 let sort = match file.sort {
                     Sort::Regular => "file",

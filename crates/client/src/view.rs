@@ -1,6 +1,6 @@
 //! What an operation sees in a client: what it holds leases on, and nothing else.
 
-use std::num::NonZeroU64;
+use std::{cell::RefCell, num::NonZeroU64};
 
 use base::{FileId, Instant};
 use directory::{Birth, Entry, File, Key, Missing, Refusal, Sort, Stop, View};
@@ -25,6 +25,10 @@ pub(crate) struct Sight<'a> {
     pub(crate) changes: Changes,
     /// What could not be had, if something could not.
     pub(crate) lack: Option<Lack>,
+    /// Whether what has to be known is noted: nothing depends on what somebody has only looked at.
+    pub(crate) is_noting: bool,
+    /// What is known of all of the file that was last looked at.
+    last: RefCell<Option<(FileId, Knowledge)>>,
     steps: usize,
 }
 
@@ -56,11 +60,45 @@ impl<'a> Sight<'a> {
         handles: &'a Handles,
     ) -> Sight<'a> {
         let changes = Changes::default();
-        Sight { now, me, budget, holder, facts, supply, handles, changes, lack: None, steps: 0 }
+        Sight {
+            now,
+            me,
+            budget,
+            holder,
+            facts,
+            supply,
+            handles,
+            changes,
+            lack: None,
+            is_noting: true,
+            last: RefCell::new(None),
+            steps: 0,
+        }
+    }
+
+    /// What is known of all of a file: mostly as much as of each of its fields.
+    fn whole(&self, file: &FileId) -> Knowledge {
+        if let Some((known, knowledge)) = &*self.last.borrow()
+            && known == file
+        {
+            return *knowledge;
+        }
+        let knowledge = self.holder.knows(self.now, &Field::Whole.of(file));
+        *self.last.borrow_mut() = Some((file.clone(), knowledge));
+        knowledge
     }
 
     fn holds(&self, want: &Want) -> bool {
         let Want { scope, kind } = want;
+        if scope.field != Field::Tree && *kind != Kind::OtherRead {
+            match self.whole(&scope.file) {
+                Knowledge::Writes => return true,
+                Knowledge::Reads if *kind == Kind::Read && !scope.field.is_disjunctive() => {
+                    return true;
+                }
+                Knowledge::Reads | Knowledge::None => {}
+            }
+        }
         match kind {
             Kind::Read => self.holder.knows(self.now, scope) != Knowledge::None,
             Kind::Write | Kind::SelfWrite => {
@@ -68,6 +106,11 @@ impl<'a> Sight<'a> {
             }
             Kind::OtherRead => self.holder.knows_others(self.now, scope).is_some(),
         }
+    }
+
+    /// Whether everything about a file may be looked at and is at hand. The usual case, and quick to tell.
+    pub(crate) fn sees_all(&self, file: &FileId) -> bool {
+        self.facts.is_whole(file) && self.whole(file) != Knowledge::None
     }
 
     /// The record that has to be fetched before this scope can be looked at.
@@ -140,7 +183,9 @@ impl View for Sight<'_> {
             {
                 missing.keys.push(key);
             }
-            self.changes.depends.push(want.clone());
+            if self.is_noting {
+                self.changes.depends.push(want.clone());
+            }
         }
         match missing == Missing::default() {
             true => Ok(()),

@@ -156,8 +156,9 @@ impl Content {
         let name = format!("{serial:016x}.{}", self.names.fetch_add(1, Ordering::Relaxed));
         let new = self.files.join("new").join(name);
         let file = write_new(&new, bytes)?;
-        if state == Some(State::Backed) {
-            // The name may be safe before the bytes are, and the old bytes are gone then.
+        if state.is_some() {
+            // The name may be safe before the bytes are, and the old bytes are gone then. Over a packed
+            // content too: how long the file is does not tell that its bytes are there.
             file.sync_data().map_err(Failure::of("can't sync", &new))?;
         }
         let placed = self.place_backing(serial, &new, &path, bytes.len() as u64, is_packed);
@@ -190,6 +191,17 @@ impl Content {
         Ok(())
     }
 
+    /// Notes that a backing file is about to be cut to this length: shorter than it was made, it must not be
+    /// taken for one that did not make it.
+    pub fn note_cut(&self, serial: u64, length: u64) -> Result<(), Failure> {
+        let mut pack = self.pack()?;
+        // Of what the index has, nothing packed is left to go back to.
+        if pack.overlay.get(&serial).is_some_and(|entry| entry.state == Some(State::Backed)) {
+            pack.append(Kind::Backed, serial, &length.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Removes whatever a file has here.
     pub fn remove(&self, serial: u64) -> Result<(), Failure> {
         let state = self.look(serial)?;
@@ -199,7 +211,7 @@ impl Content {
                 Ok(_) => {}
                 // Removing has to work on a full disk. A crash before this is in the index brings back
                 // bytes that nobody asks for, no more.
-                Err(failure) if is_full(&failure) => {}
+                Err(failure) if failure.is_full() => {}
                 Err(failure) => return Err(failure),
             }
             pack.overlay.insert(serial, Entry { state: None, is_over_backing: false });
@@ -245,6 +257,11 @@ impl Content {
     pub fn serials(&self) -> Result<impl Iterator<Item = Result<u64, Failure>>, Failure> {
         self.flush()?;
         Ok(self.index.iter().map(|found| found.map(|(serial, _)| serial)))
+    }
+
+    /// Whether an earlier failure has put the contents out of use.
+    pub fn is_stopped(&self) -> bool {
+        self.pack.lock().map_or(true, |pack| pack.is_stopped)
     }
 
     fn pack(&self) -> Result<MutexGuard<'_, Pack>, Failure> {
@@ -336,10 +353,4 @@ fn remove_file(path: &Path) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-fn is_full(failure: &Failure) -> bool {
-    let errno = failure.errno();
-    errno == rustix::io::Errno::NOSPC.raw_os_error()
-        || errno == rustix::io::Errno::DQUOT.raw_os_error()
 }

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::net::{Shutdown, shutdown};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::Failure;
@@ -21,11 +22,15 @@ use crate::Failure;
 const LINE_MAX: u64 = 1 << 20;
 /// Whoever asks has to do so within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// After a failure to listen.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The listening side. Only the owner of the machine's directory can reach it.
 pub struct Control {
     path: PathBuf,
     is_over: Arc<AtomicBool>,
+    /// The same one that the thread listens at.
+    listener: UnixListener,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -46,26 +51,29 @@ impl Control {
         let listener = UnixListener::bind(&path).map_err(Failure::of("can't listen at", &path))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);
+        let closer = listener.try_clone().map_err(Failure::of("can't listen at", &path))?;
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
                 if ends.load(Ordering::Relaxed) {
                     break;
                 }
                 // One at a time; whoever has gone meanwhile does not matter.
-                if let Ok(stream) = stream {
-                    _ = serve(stream, &answer);
+                match stream {
+                    Ok(stream) => _ = serve(stream, &answer),
+                    // Out of descriptors, perhaps: whoever waits is still there a little later.
+                    Err(_) => thread::sleep(PAUSE),
                 }
             }
         });
-        Ok(Control { path, is_over, thread: Some(thread) })
+        Ok(Control { path, is_over, listener: closer, thread: Some(thread) })
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // So that the thread notices.
-        _ = UnixStream::connect(&self.path);
+        // So that the thread notices, even if nobody can reach the path any more.
+        _ = shutdown(&self.listener, Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
@@ -125,6 +133,15 @@ mod tests {
         drop(control);
         let failure = ask::<u8, Vec<u8>>(&directory, &1).unwrap_err().to_string();
         assert!(failure.contains("no machine runs"), "{failure}");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+    #[test]
+    fn it_ends_even_if_its_file_was_removed() {
+        let directory = std::env::temp_dir().join(format!("croft-removed-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let control = Control::listen(&directory, str::to_owned).unwrap();
+        fs::remove_file(directory.join("control")).unwrap();
+        drop(control);
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -6,7 +6,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -39,6 +42,8 @@ pub struct Desk {
     state: Mutex<State>,
     /// The keeper of time has something to do.
     woken: Condvar,
+    /// How often something may have been lost with a session.
+    losses: AtomicU64,
     clock: Clock,
     client: lease::Client,
     group: Arc<Mailbox<Letter>>,
@@ -95,8 +100,8 @@ impl Desk {
             is_over: false,
         };
         let (state, client) = (Mutex::new(state), settings.client);
-        let desk = Desk { state, woken: Condvar::new(), clock, client, group, on_lost };
-        let desk = Arc::new(desk);
+        let (woken, losses) = (Condvar::new(), AtomicU64::new(0));
+        let desk = Arc::new(Desk { state, woken, losses, clock, client, group, on_lost });
         let keeper = Arc::clone(&desk);
         let thread = thread::spawn(move || keeper.keep_time());
         (desk, thread)
@@ -144,6 +149,11 @@ impl Desk {
     /// The place of the last operation that was performed here.
     pub fn place(&self) -> u64 {
         self.lock().client.place()
+    }
+
+    /// How many sessions were lost so far. What was done when there were fewer may be undone.
+    pub fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     /// Whether everything up to a place is safe with the group. What was lost never is.
@@ -230,6 +240,7 @@ impl Desk {
                 }
                 Output::Lost { operations, refused, .. } => {
                     state.lost_until = state.client.place();
+                    self.losses.fetch_add(1, Ordering::AcqRel);
                     (self.on_lost)(Lost { operations, refused });
                 }
             }

@@ -52,6 +52,11 @@ impl Failure {
         move |source| Failure::File { what, path, source }
     }
 
+    /// Whether there was no room: what failed may be tried again when there is.
+    pub fn is_full(&self) -> bool {
+        FULL.contains(&self.errno())
+    }
+
     /// What a program is told whose call this failure ended.
     pub fn errno(&self) -> i32 {
         let mut cause: Option<&(dyn Error + 'static)> = Some(self);

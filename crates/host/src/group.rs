@@ -11,11 +11,12 @@ use std::{
 
 use base::{Instant, Machine};
 use directory::{Absent, Users};
-use lease::Client;
+use lease::{Client, Policy, Terms};
 use node::{Input, Node, Output, Recovery, Settings};
 
 use crate::{
     Content, Failure, Log, Store,
+    ballast::Ballast,
     clock::Clock,
     desk::{Desk, Letter},
     mailbox::Mailbox,
@@ -25,8 +26,10 @@ use crate::{
 const LOG_BYTES_MAX: u64 = 8 << 20;
 /// After so long without a word there is one too, so that a start is quick.
 const QUIET: Duration = Duration::from_secs(5);
-/// The most records at hand after a checkpoint; beyond, all go.
+/// The most records at hand; beyond, all go that are in the store.
 const RECORDS_MAX: usize = 100_000;
+/// What has found no room, or could not be opened, is tried again after this.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// The group.
 pub(crate) struct Group {
@@ -43,6 +46,22 @@ pub(crate) struct Group {
     height: u64,
     /// Bytes in the log since the last checkpoint.
     log_bytes: u64,
+    ballast: Ballast,
+    torn: Torn,
+    /// [`RECORDS_MAX`], or more if so many are not in the store yet.
+    records_max: usize,
+    /// Whether it has been said that it waits for something, until it need not any more.
+    is_waiting: bool,
+    is_full: bool,
+}
+
+/// What a crash had torn when the machine was started, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Torn {
+    /// Of the log.
+    pub log_bytes: u64,
+    /// Of the pack.
+    pub content_bytes: u64,
 }
 
 /// What a group has to say of itself.
@@ -58,28 +77,45 @@ pub struct Standing {
     pub leases: usize,
     /// Bytes of the log on disk.
     pub log_bytes: u64,
+    /// What a crash had torn at the start. Nobody was told that it was safe.
+    pub torn: Torn,
+    /// Whether it waits for room on the disk, with everything that it is told.
+    pub is_full: bool,
     /// Why it has stopped, if it has.
     pub failure: Option<String>,
+}
+
+/// How long promises last. In a cell of one nobody else can want a lease, so it lasts, also through a
+/// night in which the machine sleeps.
+pub(crate) fn terms() -> Terms {
+    Terms { lease: Duration::from_secs(10 * 365 * 86_400), ..Terms::default() }
 }
 
 impl Group {
     /// The group as its log and store have left it.
     pub(crate) fn open(
-        log_path: &Path,
+        home: &Path,
         store: Arc<Store>,
         content: Arc<Content>,
         clock: Clock,
         inbox: Arc<Mailbox<Letter>>,
         client: Client,
     ) -> Result<Group, Failure> {
-        let settings = Settings { is_stored: true, ..Settings::default() };
+        let policy = Policy { gives_all_to_one: true, ..Policy::default() };
+        let settings = Settings { is_stored: true, terms: terms(), policy, ..Settings::default() };
         let checkpoint = store.checkpoint()?;
         let stored = checkpoint.as_ref().map_or(0, |(height, _)| *height);
         let state = checkpoint.as_ref().map(|(_, state)| state.as_slice());
         let mut recovery = Recovery::new(settings, state)?;
-        let (log, mut recovered) = Log::open(log_path)?;
+        let (log, mut recovered) = Log::open(&home.join("log"))?;
+        let torn = Torn {
+            log_bytes: recovered.torn().map_or(0, |torn| torn.bytes),
+            content_bytes: content.torn_bytes(),
+        };
+        torn.say();
         store.check_reach(stored, log.first())?;
         store.check_end(stored, log.next())?;
+        recovered.pass_before(stored + 1);
         while let Some((_, record)) = recovered.next()? {
             let mut absent = recovery.replay(&record)?;
             while let Some(wanted) = absent {
@@ -104,7 +140,13 @@ impl Group {
             stored,
             height,
             log_bytes: 0,
+            ballast: Ballast::of(home),
+            torn,
+            records_max: RECORDS_MAX,
+            is_waiting: false,
+            is_full: false,
         };
+        group.make_room();
         group.follow(out, &mut Vec::new())?;
         group.tell_standing();
         Ok(group)
@@ -132,7 +174,8 @@ impl Group {
             let is_quiet = letters.is_empty();
             let mut out = Vec::new();
             if letters.iter().any(|letter| letter.tells_content) {
-                self.content.sync()?;
+                self.make_room();
+                self.sync_content()?;
             }
             for letter in letters {
                 let input = Input::Heard { from: desk.client(), bytes: letter.bytes };
@@ -147,6 +190,7 @@ impl Group {
             if self.log_bytes > LOG_BYTES_MAX || is_idle && self.height > self.stored {
                 self.checkpoint()?;
             }
+            self.release();
             self.tell_standing();
         }
         self.checkpoint()
@@ -168,7 +212,7 @@ impl Group {
                 match output {
                     Output::Persist { height, record } => {
                         self.log_bytes += record.len() as u64;
-                        self.log.append(height, &record)?;
+                        self.patiently(|group| group.log.append(height, &record))?;
                         self.height = height;
                         is_appended = true;
                     }
@@ -177,7 +221,7 @@ impl Group {
                 }
             }
             if is_appended {
-                self.log.sync()?;
+                self.patiently(|group| group.log.sync())?;
                 let input = Input::Persisted { height: self.height };
                 self.node.step(self.clock.now(), input, &mut out);
             }
@@ -189,8 +233,96 @@ impl Group {
         Ok(())
     }
 
+    /// Makes contents safe, as often as it takes: nothing may be heard of them before.
+    fn sync_content(&mut self) -> Result<(), Failure> {
+        loop {
+            match self.content.sync() {
+                Err(failure) if !self.content.is_stopped() => self.wait(failure)?,
+                synced => {
+                    self.go_on();
+                    return synced;
+                }
+            }
+        }
+    }
+
+    /// Does something with the log, as often as it takes while the disk is full.
+    fn patiently(
+        &mut self,
+        mut act: impl FnMut(&mut Group) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        loop {
+            match act(self) {
+                Err(failure) if failure.is_full() && !self.log.is_stopped() => {
+                    if !self.ballast.free() {
+                        self.wait(failure)?;
+                    }
+                }
+                done => {
+                    self.go_on();
+                    return done;
+                }
+            }
+        }
+    }
+
+    /// Waits a little for what may yet get better, unless the machine is to stop. What is said to the group
+    /// meanwhile waits too, or is said again.
+    fn wait(&mut self, failure: Failure) -> Result<(), Failure> {
+        self.is_full = failure.is_full();
+        if !self.is_waiting {
+            eprintln!("croft: {failure}; everything waits until this gets better");
+            self.is_waiting = true;
+        }
+        self.tell_standing();
+        if self.inbox.rest(PAUSE) { Ok(()) } else { Err(failure) }
+    }
+
+    fn go_on(&mut self) {
+        if std::mem::take(&mut self.is_waiting) {
+            self.is_full = false;
+            eprintln!("croft: it has got better, and all goes on");
+            self.tell_standing();
+        }
+    }
+
+    /// Gives up the ballast if there is hardly any room without it, and sets it aside again if there is
+    /// plenty. Whether there is room for what must not fail.
+    fn make_room(&mut self) -> bool {
+        // A disk that does not tell is used as long as it works.
+        let Ok(space) = self.content.space() else { return true };
+        let least = Ballast::bytes(&space);
+        if space.available_bytes >= least {
+            self.ballast.make(&space);
+            return true;
+        }
+        self.ballast.free();
+        self.content.space().is_ok_and(|space| space.available_bytes >= least)
+    }
+
+    /// Lets go of records if there are too many.
+    fn release(&mut self) {
+        if self.node.directory().sizes().records > self.records_max {
+            self.node.release_all();
+            // Not again and again for those that have to stay.
+            let left = self.node.directory().sizes().records;
+            self.records_max = self.records_max.max(2 * left);
+        }
+    }
+
     /// Puts the state into the store.
     fn checkpoint(&mut self) -> Result<(), Failure> {
+        // After a write that found no room the store is of no use until the next start; the log can wait.
+        let is_full = !self.make_room();
+        let was_full = std::mem::replace(&mut self.is_full, is_full);
+        if is_full {
+            if !was_full {
+                eprintln!(
+                    "croft: the disk is full; make room, since until then only the log is written"
+                );
+            }
+            return Ok(());
+        }
         let Some(checkpoint) = self.node.checkpoint() else { return Ok(()) };
         if checkpoint.height > self.stored {
             self.store.save(checkpoint.height, &checkpoint.state, checkpoint.changes)?;
@@ -199,9 +331,7 @@ impl Group {
             self.stored = checkpoint.height;
         }
         self.log_bytes = 0;
-        if self.node.directory().sizes().records > RECORDS_MAX {
-            self.node.release_all();
-        }
+        self.records_max = RECORDS_MAX;
         Ok(())
     }
 
@@ -214,7 +344,25 @@ impl Group {
             records: sizes.records,
             leases: sizes.leases,
             log_bytes: self.log.bytes(),
+            torn: self.torn,
+            is_full: self.is_full,
             failure: None,
         };
     }
 }
+
+impl Torn {
+    /// Says it, a line for each.
+    fn say(&self) {
+        for (bytes, what) in [(self.log_bytes, "log"), (self.content_bytes, "pack of contents")] {
+            if bytes > 0 {
+                eprintln!(
+                    "croft: a crash had torn {bytes} bytes off the end of the {what}; nobody was told that they were safe"
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

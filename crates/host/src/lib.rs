@@ -12,9 +12,11 @@
 )]
 
 mod clock;
+mod descriptors;
 mod failure;
 mod mailbox;
 
+mod ballast;
 mod content;
 mod log;
 mod store;

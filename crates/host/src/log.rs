@@ -42,7 +42,8 @@ const BUFFER_MAX: usize = 1 << 20;
 const FORMAT: Format =
     Format { magic: *b"croftlog", domain: Domain::new("log record v1"), bytes_max: RECORD_MAX };
 
-/// An append-only log of numbered records. After a failed write or sync it is out of use.
+/// An append-only log of numbered records. After a failed sync it is out of use, and after a failed write
+/// unless the disk was full: then nothing is lost, and the same may be tried again.
 pub struct Log {
     directory: PathBuf,
     framer: Framer,
@@ -50,7 +51,8 @@ pub struct Log {
     segments: Vec<Segment>,
     /// None in a log that never had a record.
     tail: Option<Tail>,
-    /// What is not written yet, at most about [`BUFFER_MAX`] and one record.
+    /// What is not written yet, at most about [`BUFFER_MAX`] and one record; while the disk is full, what
+    /// its owner appends before it syncs.
     buffer: Vec<u8>,
     next: u64,
     /// How much of the last file is safe.
@@ -156,7 +158,8 @@ impl Log {
         Ok(end.torn)
     }
 
-    /// Adds a record. Numbers follow each other; the first one of an empty log may be any.
+    /// Adds a record. Numbers follow each other; the first one of an empty log may be any. What fails has
+    /// added nothing.
     pub fn append(&mut self, number: u64, record: &[u8]) -> Result<(), Failure> {
         self.check()?;
         if record.len() > RECORD_MAX {
@@ -171,9 +174,9 @@ impl Log {
             Some(tail) if tail.len + (self.buffer.len() as u64) < self.segment_max => {}
             Some(_) => {
                 self.sync()?;
-                self.trying(|log| log.start_segment(number))?;
+                self.start_segment(number)?;
             }
-            None => self.trying(|log| log.start_segment(number))?,
+            None => self.start_segment(number)?,
         }
         let Some(tail) = &self.tail else {
             return Err(Failure::Stopped);
@@ -184,14 +187,18 @@ impl Log {
         };
         self.framer.frame(&mut self.buffer, place, number, self.safe, &[record]);
         self.next = number + 1;
-        if self.buffer.len() >= BUFFER_MAX { self.trying(Log::write) } else { Ok(()) }
+        match self.buffer.len() >= BUFFER_MAX {
+            // If only the disk is full, whoever syncs hears of it.
+            true => self.write().or_else(|failure| self.check().map_err(|_| failure)),
+            false => Ok(()),
+        }
     }
 
     /// Makes everything safe that was appended.
     pub fn sync(&mut self) -> Result<(), Failure> {
         self.check()?;
+        self.write()?;
         self.trying(|log| {
-            log.write()?;
             let Some(tail) = &log.tail else { return Ok(()) };
             if log.safe < tail.len {
                 tail.sync()?;
@@ -235,9 +242,9 @@ impl Log {
         self.next
     }
 
-    /// Whether it never had a record, and so does not know what number comes next.
-    pub fn is_new(&self) -> bool {
-        self.tail.is_none()
+    /// Whether an earlier failure has put it out of use.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -256,7 +263,10 @@ impl Log {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        tail.append(&self.buffer)?;
+        if let Err(failure) = tail.append(&self.buffer) {
+            self.is_stopped = !failure.is_full() || tail.cut().is_err();
+            return Err(failure);
+        }
         self.buffer.clear();
         if let Some(segment) = self.segments.last_mut() {
             segment.bytes = tail.len;
@@ -266,14 +276,29 @@ impl Log {
 
     /// Begins a file. The one before it is safe, and so is the new one's header before a record follows.
     fn start_segment(&mut self, first: u64) -> Result<(), Failure> {
-        let mut tail = Tail::create(segment_path(&self.directory, first))?;
-        tail.append(&self.framer.header(first))?;
-        tail.sync()?;
-        sync_directory(&self.directory)?;
-        self.safe = tail.len;
-        self.segments.push(Segment { first, bytes: tail.len });
-        self.tail = Some(tail);
-        Ok(())
+        let path = segment_path(&self.directory, first);
+        let begun = Tail::create(path.clone()).and_then(|mut tail| {
+            tail.append(&self.framer.header(first))?;
+            Ok(tail)
+        });
+        let tail = begun.inspect_err(|failure| {
+            let is_as_before = || !path.exists() || fs::remove_file(&path).is_ok();
+            self.is_stopped = !(failure.is_full() && is_as_before());
+        })?;
+        self.trying(|log| {
+            tail.sync()?;
+            sync_directory(&log.directory)?;
+            log.safe = tail.len;
+            log.segments.push(Segment { first, bytes: tail.len });
+            log.tail = Some(tail);
+            Ok(())
+        })
+    }
+
+    /// How many of the next writes find the disk full.
+    #[cfg(test)]
+    pub(crate) fn be_full_for(&mut self, writes: u32) {
+        self.tail.as_mut().expect("it has a file").full_for = writes;
     }
 }
 

@@ -8,6 +8,7 @@
 //! log/         decisions of the group
 //! store/       state of the group, index of contents
 //! content/     bytes of files
+//! reserve      room that is given up when the disk is full
 //! recovery/    what was lost with a session, kept for its owner
 //! control      socket for the other commands
 //! ```
@@ -27,13 +28,15 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::{
     Content, Failure, Store,
+    ballast::Ballast,
     clock::Clock,
+    descriptors,
     desk::{self, Desk, Lost},
     group::{self, Group},
     mailbox::Mailbox,
 };
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// This machine, in a cell of one.
 const ME: Client = Client(1);
 /// The most letters between the client and its group. What does not fit is said again.
@@ -102,17 +105,25 @@ impl Machine {
     pub fn start(directory: &Path) -> Result<Machine, Failure> {
         check_identity(directory)?;
         let lock = lock(directory)?;
+        let handles_max = descriptors::raise();
         let life = next_life(directory)?;
         let clock = Clock;
+        Ballast::free_if_tight(directory)?;
         let store = Arc::new(Store::open(&directory.join("store"))?);
         let content = Arc::new(Content::open(&directory.join("content"), &store)?);
         let inbox = Arc::new(Mailbox::new(LETTERS_MAX));
-        let log = directory.join("log");
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
-        let group = Group::open(&log, store, bytes, clock, mail, ME)?;
+        let group = Group::open(directory, store, bytes, clock, mail, ME)?;
         let standing = group.standing();
-        // Each life has its own numbers of sessions.
-        let settings = Settings { session: life << 32, facts_max: FACTS_MAX, ..Settings::of(ME) };
+        let usual = Settings::of(ME);
+        let settings = Settings {
+            terms: group::terms(),
+            // Each life has its own numbers of sessions.
+            session: life << 32,
+            facts_max: FACTS_MAX,
+            handles_max: usual.handles_max.min(handles_max.try_into().unwrap_or(usize::MAX)),
+            ..usual
+        };
         let recovery = directory.join("recovery");
         let on_lost = Box::new(move |lost| keep(&recovery, clock, lost));
         let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);

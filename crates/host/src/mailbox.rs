@@ -55,6 +55,13 @@ impl<T> Mailbox<T> {
         (!is_over).then(|| std::mem::take(&mut state.letters))
     }
 
+    /// Waits so long, or until it is closed. Whether it is still open.
+    pub(crate) fn rest(&self, wait: Duration) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let rested = self.arrived.wait_timeout_while(state, wait, |state| !state.is_closed);
+        !rested.unwrap_or_else(PoisonError::into_inner).0.is_closed
+    }
+
     /// Nothing more will come.
     pub(crate) fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;

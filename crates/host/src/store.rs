@@ -10,6 +10,7 @@ mod tests;
 use std::{
     ops::Bound::{Excluded, Unbounded},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use base::FileId;
@@ -30,14 +31,16 @@ const JOURNAL_BYTES: u64 = 64 << 20;
 const RECORDS_BYTES: u64 = 12 << 20;
 const OTHERS_BYTES: u64 = 4 << 20;
 
-const CHECKPOINT: &[u8] = b"checkpoint";
+/// Where the checkpoint is among the records, so that the two are of one state whatever the database
+/// forgets. No identifier's key begins with so many ones, and it comes after all of them.
+const CHECKPOINT: &[u8] = &[0xff; 9];
 
 /// The records of directories, and the last checkpoint.
 pub struct Store {
     path: PathBuf,
     database: Database,
+    /// And the checkpoint.
     records: Keyspace,
-    state: Keyspace,
 }
 
 impl Store {
@@ -56,13 +59,12 @@ impl Store {
             error => failed(error),
         })?;
         let records = keyspace(&database, "records", RECORDS_BYTES)?;
-        let state = keyspace(&database, "state", OTHERS_BYTES)?;
-        Ok(Store { path: path.into(), database, records, state })
+        Ok(Store { path: path.into(), database, records })
     }
 
     /// The last checkpoint: its height and what was saved with it.
     pub fn checkpoint(&self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
-        let Some(value) = self.state.get(CHECKPOINT).map_err(failed)? else {
+        let Some(value) = self.records.get(CHECKPOINT).map_err(failed)? else {
             return Ok(None);
         };
         match value.split_first_chunk() {
@@ -89,7 +91,7 @@ impl Store {
         }
         let mut checkpoint = height.to_le_bytes().to_vec();
         checkpoint.extend_from_slice(state);
-        batch.insert(&self.state, CHECKPOINT, checkpoint);
+        batch.insert(&self.records, CHECKPOINT, checkpoint);
         batch.commit().map_err(failed)
     }
 
@@ -114,6 +116,7 @@ impl Store {
         let mut is_all = true;
         for found in self.records.range::<&[u8], _>((Excluded(&from[..]), Unbounded)) {
             let (bytes, value) = found.into_inner().map_err(failed)?;
+            // The checkpoint, too, begins with what no directory does.
             if !bytes.starts_with(&prefix) {
                 break;
             }
@@ -134,7 +137,7 @@ impl Store {
 
     /// Every record in order.
     pub fn records(&self) -> impl Iterator<Item = Result<(Key, Record), Failure>> + '_ {
-        self.records.iter().map(|found| {
+        self.records.range::<&[u8], _>(..CHECKPOINT).map(|found| {
             let (bytes, value) = found.into_inner().map_err(failed)?;
             let key = key::decode(&bytes).map_err(|error| self.damaged(&error.to_string()))?;
             let record = self.record(&key, &value)?;
@@ -199,8 +202,18 @@ fn keyspace(database: &Database, name: &str, memory_bytes: u64) -> Result<Keyspa
     database.keyspace(name, options).map_err(failed)
 }
 
-/// Once something has failed the database refuses everything; only the first failure says why.
+/// Once something has failed the database refuses everything; only the first failure says why, to
+/// whoever it befell. So it is said here. What befalls the database behind our back it does not tell.
 pub(crate) fn failed(error: fjall::Error) -> Failure {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    let is_said = IS_SAID.swap(true, Ordering::Relaxed);
+    match &error {
+        _ if is_said => {}
+        fjall::Error::Poisoned => {
+            eprintln!("croft: the store has stopped by itself; the disk may be full or failing");
+        }
+        error => eprintln!("croft: the store failed: {error}"),
+    }
     match error {
         fjall::Error::Poisoned => Failure::Stopped,
         error => Failure::Store(error),

@@ -60,6 +60,9 @@ pub struct Policy {
     /// Whether a want is answered with more than was asked, where that is free: the whole file, or
     /// every child name. The paper never promotes (D26).
     pub is_generous: bool,
+    /// Whether a client that is alone is granted all there is for whatever it asks. Whoever comes later
+    /// has it recalled.
+    pub gives_all_to_one: bool,
     /// What a lease is on.
     pub rule: Rule,
     /// The most leases that a client may hold, and the most that it may wait for.
@@ -79,7 +82,7 @@ pub enum Rule {
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { is_generous: true, rule: Rule::Fields, budget: 100_000 }
+        Policy { is_generous: true, gives_all_to_one: false, rule: Rule::Fields, budget: 100_000 }
     }
 }
 
@@ -197,7 +200,12 @@ impl Grantor {
         let is_narrow = favour == Favour::Narrow;
         let wants = match accepted {
             Ok(wants) => wants,
-            Err(why) => return self.say(now, client, Down::Refused { request: id, why }, out),
+            Err(why) => {
+                if why == Refusal::OverBudget {
+                    self.recall_oldest(now, client, out);
+                }
+                return self.say(now, client, Down::Refused { request: id, why }, out);
+            }
         };
         let mut answers = Answers::default();
         let mut tickets = BTreeSet::new();

@@ -256,13 +256,12 @@ impl Holder {
 
     /// The leases under which something new may be done with this scope.
     fn usable<'a>(&'a self, now: Instant, scope: &'a Scope) -> impl Iterator<Item = &'a Held> {
-        let leases = self.is_current(now).then(|| self.leases.meeting(scope));
+        let leases = self.is_current(now).then(|| self.leases.containing(scope));
         leases
             .into_iter()
             .flatten()
-            .filter(move |(around, _, lease)| {
-                around.contains(scope)
-                    && now < lease.until
+            .filter(move |(_, _, lease)| {
+                now < lease.until
                     && !lease.except.iter().any(|except| except.meets(scope))
                     && !lease.leaving.keys().any(|part| part.meets(scope))
             })

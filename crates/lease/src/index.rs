@@ -253,6 +253,17 @@ impl<K: Owner, V> Index<K, V> {
         self.single(scope).chain(self.wide(scope)).chain(self.above(scope)).map(flat::<K, V>)
     }
 
+    /// Everything whose scope contains this one: mostly far fewer than meet it.
+    pub(crate) fn containing<'a>(
+        &'a self,
+        scope: &'a Scope,
+    ) -> impl Iterator<Item = (&'a Key<K::Part>, K, &'a V)> {
+        let single = (!scope.field.is_wide()).then(|| self.single(scope));
+        let wide = self.wide(scope).take_while(|(key, _)| key.file == scope.file);
+        let all = single.into_iter().flatten().chain(wide).chain(self.above(scope));
+        all.map(flat::<K, V>).filter(|(key, ..)| key.contains(scope))
+    }
+
     /// The single fields in it: they follow each other.
     fn single<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = Entry<'a, K, V>> {
         let range = (!self.leaves.is_empty()).then(|| {
@@ -361,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_meets_a_scope_is_found_and_nothing_else(
+        fn what_meets_or_contains_a_scope_is_found_and_nothing_else(
             entries in vec((scope(), 0u64..3, any::<bool>()), 0..30),
             probe in scope(),
         ) {
@@ -378,6 +389,11 @@ mod tests {
             let mut found: Vec<_> = index.meeting(&probe).map(|(at, k, ())| (at.scope(), k.0)).collect();
             found.sort();
             let expected = naive.keys().filter(|(scope, _)| scope.meets(&probe));
+            prop_assert_eq!(found, expected.cloned().collect::<Vec<_>>());
+            let around = index.containing(&probe).map(|(at, k, ())| (at.scope(), k.0));
+            let mut found: Vec<_> = around.collect();
+            found.sort();
+            let expected = naive.keys().filter(|(scope, _)| scope.contains(&probe));
             prop_assert_eq!(found, expected.cloned().collect::<Vec<_>>());
         }
     }

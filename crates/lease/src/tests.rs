@@ -505,6 +505,8 @@ fn nonsense_and_greed_are_refused_as_values() {
          1 A is refused: Misfit
          2 A is refused: OverBudget
          3 A is content
+         4 A must push 1:/a
+         4 A must push 1:/b
          4 A is refused: OverBudget",
     );
 }
@@ -523,5 +525,26 @@ fn what_is_no_longer_needed_can_be_given_back() {
          2 A saw 3 messages
          3 B is content
          3 B saw 2 messages",
+    );
+}
+
+#[test]
+fn whoever_is_alone_has_all_there_is_until_somebody_else_comes() {
+    check_with(
+        Policy { gives_all_to_one: true, ..Policy::default() },
+        "0 A needs 1:access read, 1:content read
+         1 A tries 7.7:/x
+         2 A says messages
+         3 B needs 1:content write
+         4 A pushes
+         5 A tries 1:content
+         6 A tries 7.7:/x",
+        "0 A is content
+         1 A writes 7.7:/x
+         2 A saw 2 messages
+         3 A must push 1:content
+         4 B is content
+         5 A knows nothing of 1:content
+         6 A writes 7.7:/x",
     );
 }

@@ -23,12 +23,16 @@ const NAMES: [(&str, Errno); 21] = [
     ("ENOLCK", Errno::NOLCK),
     ("EBUSY", Errno::BUSY),
     ("ESTALE", Errno::STALE),
-    ("EINTR", Errno::INTR),
+    ("ENFILE", Errno::NFILE),
     ("EIO", Errno::IO),
 ];
 
 /// Of a call that failed.
 pub(crate) fn of_call(failure: client::Failure) -> Errno {
+    if failure == client::Failure::Cancelled {
+        // Nobody was interrupted: it took too long, and may yet be done.
+        return Errno::TIMEDOUT;
+    }
     let name = failure.errno();
     NAMES.iter().find(|(known, _)| *known == name).map_or(Errno::IO, |(_, errno)| *errno)
 }
@@ -53,9 +57,16 @@ mod tests {
     #[test]
     fn every_failure_of_a_call_has_a_number() {
         let refusals = Refusal::ALL.into_iter().map(Failure::Refused);
-        for failure in refusals.chain([Failure::Lost, Failure::Busy, Failure::Cancelled]) {
+        for failure in refusals.chain([Failure::Lost, Failure::Busy, Failure::TooManyOpen]) {
             let is_named = NAMES.iter().any(|(name, _)| *name == failure.errno());
             assert!(is_named, "{failure:?} is {} to a program", failure.errno());
         }
+    }
+
+    #[test]
+    fn a_call_that_takes_too_long_is_not_told_as_an_interruption() {
+        assert_eq!(of_call(Failure::Cancelled), Errno::TIMEDOUT);
+        assert_eq!(of_call(Failure::TooManyOpen), Errno::NFILE);
+        assert_eq!(of_call(Failure::Busy), Errno::AGAIN);
     }
 }

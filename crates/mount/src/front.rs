@@ -54,6 +54,15 @@ pub struct Attributes {
     pub changed: i64,
 }
 
+/// What the kernel may believe that is not so any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// Attributes and bytes of an inode.
+    Inode(u64),
+    /// What a name in a directory stands for.
+    Name(u64, &'a [u8]),
+}
+
 /// What is to change about a file, all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {

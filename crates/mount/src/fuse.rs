@@ -1,30 +1,27 @@
-//! The kernel's FUSE, through `fuser`: with its one child, all that names it.
+//! The kernel's FUSE, through `fuser`: with its children, all that names it.
 //!
 //! Each handler turns a request into a call of a [`Tree`] and the result into a reply. A panic in one would
 //! end its thread, so it is caught: whoever asked gets EIO.
 
 mod convert;
+mod mounting;
+mod notices;
 
 use std::{
     ffi::OsStr,
     io,
     os::unix::ffi::OsStrExt,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    path::Path,
+    sync::Arc,
     time::SystemTime,
 };
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, FileHandle, Filesystem,
-    FopenFlags, INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, RenameFlags,
-    ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry,
-    ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session, SessionACL,
-    TimeOrNow, WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::OFlags;
 
@@ -34,130 +31,17 @@ use crate::{
     workers::Workers,
 };
 
+pub use mounting::{Mount, Options};
+
 use convert::{
     CACHED, GENERATION, NOTHING, attr, backing_id, caller, errno, has, kind, mode_of, moment,
     open_flags, purpose, reply_attr, reply_empty, reply_entry, reply_xattr, special_of,
 };
 
-/// Threads that wait for disks and for the group on behalf of `fsync`.
-const SYNC_THREADS: usize = 2;
 /// The most bytes in one request to write.
 const WRITE_MAX: u32 = 1 << 20;
 /// The most requests of the kernel's own (reading ahead and the like) at a time.
 const BACKGROUND_MAX: u16 = 64;
-
-/// How a tree is mounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Users other than the one that mounts may use it.
-    pub is_for_all: bool,
-    /// The kernel reads and writes backing files by itself where it can. That takes the superuser.
-    pub has_passthrough: bool,
-    /// Programs may run as the owners of their files, and devices be used.
-    pub has_suid: bool,
-    /// Threads that read requests. A handler may wait for the group, and others go on meanwhile.
-    pub threads: usize,
-}
-
-impl Default for Options {
-    /// As much as this user may have.
-    fn default() -> Options {
-        let is_root = rustix::process::geteuid().is_root();
-        Options { is_for_all: is_root, has_passthrough: is_root, has_suid: false, threads: 4 }
-    }
-}
-
-/// A tree that is mounted. Dropping it unmounts it, even from under those who use it.
-pub struct Mount {
-    tree: Arc<Tree>,
-    session: Option<BackgroundSession>,
-    path: PathBuf,
-}
-
-impl Mount {
-    /// Mounts a tree on a directory.
-    pub fn start(tree: Arc<Tree>, path: &Path, options: &Options) -> io::Result<Mount> {
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName("croft".to_owned()),
-            MountOption::Subtype("croft".to_owned()),
-            MountOption::DefaultPermissions,
-        ];
-        if options.has_suid {
-            config.mount_options.extend([MountOption::Suid, MountOption::Dev]);
-        }
-        if options.is_for_all {
-            config.acl = SessionACL::All;
-        }
-        config.n_threads = Some(options.threads.max(1));
-        let workers = Workers::start(SYNC_THREADS)?;
-        let front = Front {
-            tree: Arc::clone(&tree),
-            workers: workers.clone(),
-            has_passthrough: options.has_passthrough,
-        };
-        let session = Session::new(front, path, &config)?;
-        let notifier = session.notifier();
-        let is_over = Arc::new(AtomicBool::new(false));
-        tree.tell_changes(move |inode| {
-            let (notifier, is_over) = (notifier.clone(), Arc::clone(&is_over));
-            if is_over.load(Ordering::Relaxed) {
-                return;
-            }
-            // Never on the thread of a handler: the kernel may hold what it would wait for.
-            workers.run(move || {
-                let result = notifier.inval_inode(INodeNo(inode), -1, 0);
-                // That it does not know the inode any more is as good.
-                if result.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-                    is_over.store(true, Ordering::Relaxed);
-                }
-            });
-        });
-        let session = Some(session.spawn()?);
-        Ok(Mount { tree, session, path: path.to_path_buf() })
-    }
-
-    /// Where it is mounted.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Unmounts it, unless somebody uses it, and makes safe what was done. It stays mounted if that fails
-    /// because it is in use.
-    pub fn unmount(&mut self) -> io::Result<()> {
-        match rustix::mount::unmount(&self.path, rustix::mount::UnmountFlags::empty()) {
-            Ok(()) => {}
-            // Somebody was faster.
-            Err(Errno::INVAL) => {}
-            Err(Errno::PERM) => {
-                let status = Command::new("fusermount3").arg("-u").arg(&self.path).status()?;
-                if !status.success() {
-                    return Err(io::Error::other("fusermount3 -u failed"));
-                }
-            }
-            Err(errno) => return Err(errno.into()),
-        }
-        self.wait()
-    }
-
-    /// Returns when it is unmounted, by whomever, and what was done is safe.
-    pub fn wait(&mut self) -> io::Result<()> {
-        let Some(session) = self.session.take() else { return Ok(()) };
-        session.join()?;
-        Ok(self.tree.finish()?)
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        if self.session.is_some() {
-            let lazily = rustix::mount::UnmountFlags::DETACH;
-            if rustix::mount::unmount(&self.path, lazily).is_err() {
-                let _ = Command::new("fusermount3").arg("-uz").arg(&self.path).status();
-            }
-        }
-    }
-}
 
 /// What `fuser` talks to.
 struct Front {

@@ -20,7 +20,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -32,7 +32,7 @@ use lease::Name;
 
 use crate::{
     errno,
-    front::{Caller, Errno},
+    front::{Caller, Change, Errno},
 };
 
 use body::Reservoir;
@@ -57,6 +57,9 @@ impl Default for Settings {
     }
 }
 
+/// Tells the front end what the kernel may not believe any more.
+type Tell = dyn Fn(Change<'_>) + Send + Sync;
+
 /// A file system, as a front end sees it. Inodes are named by number, names are bytes.
 pub struct Tree {
     desk: Arc<Desk>,
@@ -74,8 +77,13 @@ pub struct Tree {
     /// of their size may be old. Taken out as they are looked at.
     stale: Mutex<BTreeSet<u64>>,
     has_stale: AtomicBool,
-    /// Told when something changed about an inode that the kernel has not asked for.
-    on_changed: OnceLock<Box<dyn Fn(u64) + Send + Sync>>,
+    /// Told when something changed that the kernel has not asked for.
+    on_changed: OnceLock<Box<Tell>>,
+    /// How many sessions had been lost when the kernel was last told to forget everything.
+    losses: AtomicU64,
+    /// Telling the directory of the bytes of this inode fails.
+    #[cfg(test)]
+    unreportable: AtomicU64,
 }
 
 impl Tree {
@@ -83,6 +91,7 @@ impl Tree {
     pub fn new(desk: Arc<Desk>, content: Arc<Content>, settings: Settings) -> Tree {
         let stale: BTreeSet<u64> = content.written_before().into_iter().collect();
         let tree = Tree {
+            losses: AtomicU64::new(desk.losses()),
             desk,
             content,
             settings,
@@ -96,6 +105,8 @@ impl Tree {
             has_stale: AtomicBool::new(!stale.is_empty()),
             stale: Mutex::new(stale),
             on_changed: OnceLock::new(),
+            #[cfg(test)]
+            unreportable: AtomicU64::new(0),
         };
         tree.look_at_room();
         tree
@@ -106,8 +117,9 @@ impl Tree {
         self.has_passthrough.store(true, Ordering::Relaxed);
     }
 
-    /// Whom to tell when the kernel may have old attributes of an inode. Only the first is told.
-    pub fn tell_changes(&self, tell: impl Fn(u64) + Send + Sync + 'static) {
+    /// Whom to tell when the kernel may believe what is not so any more. Only the first is told; in the
+    /// midst of a request, so what the kernel may hold meanwhile must not be waited for.
+    pub fn tell_changes(&self, tell: impl Fn(Change<'_>) + Send + Sync + 'static) {
         let _ = self.on_changed.set(Box::new(tell));
     }
 
@@ -115,26 +127,37 @@ impl Tree {
     /// is removed, and the room that is left is looked at.
     pub fn tidy(&self) {
         self.look_at_room();
+        self.look_at_losses();
         for open in self.opens.all() {
             self.settle_old(&open);
         }
         self.remove_doomed();
     }
 
-    /// Everything that is still in memory is stored and made safe. To be called when nobody asks any more.
+    /// Everything that is still in memory is stored and made safe, and everything that is open is closed.
+    /// To be called when nobody asks any more. What can't be stored stays, and keeps nothing else from
+    /// being stored: the first error is told, and calling this again tries again.
     pub fn finish(&self) -> Result<(), Errno> {
+        let mut stored = Ok(());
         for open in self.opens.all() {
-            let mut inner = open.lock();
-            self.settle(&open, &mut inner)?;
-            inner.sync_file()?;
+            stored = stored.and(self.finish_open(&open));
         }
         self.content.sync().map_err(errno::of_host)?;
         self.ask(&Actor::ROOT, Call::Sync { handle: None })?;
         self.remove_doomed();
+        stored?;
         // Of what nobody has looked at since, the size may still be old.
         match lock(&self.stale).is_empty() {
             true => self.content.forget_written_before().map_err(errno::of_host),
             false => Ok(()),
+        }
+    }
+
+    /// What the kernel was told may be undone with a session that is lost.
+    fn look_at_losses(&self) {
+        let losses = self.desk.losses();
+        if self.losses.swap(losses, Ordering::Relaxed) != losses {
+            self.inodes.numbers().into_iter().for_each(|inode| self.changed(inode));
         }
     }
 
@@ -171,8 +194,12 @@ impl Tree {
     }
 
     fn changed(&self, inode: u64) {
+        self.tell(Change::Inode(inode));
+    }
+
+    fn tell(&self, change: Change<'_>) {
         if let Some(tell) = self.on_changed.get() {
-            tell(inode);
+            tell(change);
         }
     }
 }

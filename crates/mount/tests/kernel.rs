@@ -211,3 +211,75 @@ fn a_busy_mount_is_not_taken_away_and_a_free_one_is() {
     world.mount.take().unwrap().unmount().unwrap();
     assert!(names(&world.path).is_empty());
 }
+
+#[test]
+fn what_is_open_is_safe_when_a_busy_mount_is_taken_away() {
+    for options in ways() {
+        let Some(mut world) = World::new(options) else { return };
+        let mut file = File::create(world.at("a")).unwrap();
+        file.write_all(b"in memory").unwrap();
+        let mut large = File::create(world.at("b")).unwrap();
+        large.write_all(&[7; 500_000]).unwrap();
+        drop(world.mount.take());
+        world.machine.take().unwrap().stop().unwrap();
+        // Whoever uses it keeps the old one in this process; another finds what is on the disk.
+        let copy = world.home.with_extension("copy");
+        let status = Command::new("cp").arg("-a").arg(&world.home).arg(&copy).status();
+        assert!(status.unwrap().success());
+        let home = std::mem::replace(&mut world.home, copy);
+        assert!(world.start(options));
+        assert_eq!(fs::read(world.at("a")).unwrap(), b"in memory");
+        assert!(fs::read(world.at("b")).unwrap() == [7; 500_000]);
+        drop((file, large));
+        fs::remove_dir_all(home).unwrap();
+    }
+}
+
+#[test]
+fn a_mount_knows_when_somebody_else_has_unmounted_it() {
+    let Some(mut world) = World::new(Options::default()) else { return };
+    fs::write(world.at("a"), b"bytes").unwrap();
+    let mut mount = world.mount.take().unwrap();
+    assert!(!mount.is_over());
+    if !Command::new("umount").arg(&world.path).status().unwrap().success() {
+        eprintln!("skipped: no right to unmount here");
+        return;
+    }
+    mount.wait().unwrap();
+    assert!(mount.is_over());
+    // And what is there now is not its own.
+    mount.unmount().unwrap();
+    drop(mount);
+    world.machine.take().unwrap().stop().unwrap();
+    assert!(world.start(Options::default()));
+    assert_eq!(fs::read(world.at("a")).unwrap(), b"bytes");
+}
+
+#[test]
+fn a_dead_mount_of_ours_gives_way_and_one_of_others_does_not() {
+    use rustix::mount::{MountFlags, UnmountFlags};
+    let kinds = [("croft", "fuse", true), ("", "fuse.croft", true), ("other", "fuse", false)];
+    for (source, kind, gives_way) in kinds {
+        let Some(mut world) = World::new(Options::default()) else { return };
+        world.mount.take().unwrap().unmount().unwrap();
+        world.machine.take().unwrap().stop().unwrap();
+        // As a daemon that was killed leaves it: nobody has the other end.
+        let device = OpenOptions::new().read(true).write(true).open("/dev/fuse").unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&device);
+        let data = format!("fd={fd},rootmode=40000,user_id=0,group_id=0");
+        let data = std::ffi::CString::new(data).unwrap();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        if let Err(errno) = rustix::mount::mount(source, &world.path, kind, flags, &*data) {
+            eprintln!("skipped: no right to mount here ({errno})");
+            return;
+        }
+        drop(device);
+        assert_eq!(fs::read_dir(&world.path).unwrap_err().raw_os_error(), Some(107));
+        assert_eq!(world.start(Options::default()), gives_way);
+        if gives_way {
+            fs::write(world.at("a"), b"bytes").unwrap();
+        } else {
+            rustix::mount::unmount(&world.path, UnmountFlags::DETACH).unwrap();
+        }
+    }
+}

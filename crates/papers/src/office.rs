@@ -80,7 +80,7 @@ impl Office {
         let found = (0..self.clients.len()).map(|index| {
             let lookup = Call::Lookup { directory: FileId::ROOT, name: self::name(name) };
             match self.call(index, lookup) {
-                Ok(Reply::Entry(entry)) => entry.file,
+                Ok(Reply::Entry(entry, _)) => entry.file,
                 other => panic!("{name} was made, but: {other:?}"),
             }
         });

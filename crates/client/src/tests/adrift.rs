@@ -100,7 +100,7 @@ impl World {
                     assert!(self.open.remove(&call), "{call} returned twice");
                     self.done += usize::from(result.is_ok());
                     match result {
-                        Ok(Reply::Entry(entry)) => self.learn(id, entry.file),
+                        Ok(Reply::Entry(entry, _)) => self.learn(id, entry.file),
                         Ok(Reply::Names { entries, .. }) => {
                             entries.into_iter().for_each(|(_, entry)| self.learn(id, entry.file));
                         }

@@ -169,7 +169,9 @@ impl Pack {
         }
         if let Err(failure) = written {
             // What was written of it must not stand before the next record.
-            self.is_stopped |= self.tail.cut().is_err();
+            if let Err(failure) = self.tail.cut() {
+                self.stop(&failure);
+            }
             return Err(failure);
         }
         Ok(Location {
@@ -185,7 +187,9 @@ impl Pack {
         let segment = self.segment + 1;
         let mut tail = Tail::create(segment_path(&self.directory, segment))?;
         if let Err(failure) = tail.append(&self.framer.header(u64::from(segment))) {
-            self.is_stopped |= fs::remove_file(&tail.path).is_err();
+            if let Err(error) = fs::remove_file(&tail.path) {
+                self.stop(&Failure::of("can't remove", &tail.path)(error));
+            }
             return Err(failure);
         }
         let old = std::mem::replace(&mut self.tail, tail);
@@ -195,6 +199,14 @@ impl Pack {
         self.unsafe_yet.push((old.path, old.file));
         self.safe = 0;
         Ok(())
+    }
+
+    /// Puts the contents out of use. Whoever comes later only hears that they are, so the cause is said now.
+    pub(super) fn stop(&mut self, failure: &Failure) {
+        if !self.is_stopped {
+            eprintln!("croft: {failure}; contents can't be used any more");
+        }
+        self.is_stopped = true;
     }
 
     pub(super) fn check(&self) -> Result<(), Failure> {

@@ -23,7 +23,7 @@ pub struct Space {
 
 impl Space {
     /// Of the disk that a path is on.
-    pub(super) fn of(path: &Path) -> Result<Space, Failure> {
+    pub(crate) fn of(path: &Path) -> Result<Space, Failure> {
         let found = rustix::fs::statvfs(path)
             .map_err(|errno| Failure::of("can't look at", path)(errno.into()))?;
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);

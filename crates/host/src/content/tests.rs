@@ -268,6 +268,18 @@ fn a_backing_file_that_did_not_make_it_leaves_the_packed_content() {
 }
 
 #[test]
+fn a_backing_file_that_was_cut_is_not_taken_for_one_that_did_not_make_it() {
+    let home = Home::new();
+    home.content.put(1, &bytes(1, 500)).unwrap();
+    let file = home.content.make_backing(1, &bytes(1, 500)).unwrap();
+    home.content.note_cut(1, 20).unwrap();
+    file.set_len(20).unwrap();
+    assert_eq!(home.found_now().read(1).unwrap(), bytes(1, 500)[..20]);
+    home.content.sync().unwrap();
+    assert_eq!(home.reopened().read(1).unwrap(), bytes(1, 500)[..20]);
+}
+
+#[test]
 fn a_full_disk_refuses_and_leaves_everything_usable() {
     for room in [0, 1, HEAD, HEAD + LABEL + 2] {
         let home = Home::new();
@@ -301,6 +313,36 @@ fn a_failed_sync_puts_the_contents_out_of_use() {
     assert!(matches!(home.content.put(2, b"two"), Err(Failure::Stopped)));
     assert!(matches!(home.content.get(1), Err(Failure::Stopped)));
     assert!(matches!(home.content.sync(), Err(Failure::Stopped)));
+}
+
+#[test]
+fn what_could_not_be_opened_is_made_safe_the_next_time() {
+    let home = Home::new();
+    home.content.put(1, b"one").unwrap();
+    drop(home.content.make_backing(2, b"two").unwrap());
+    home.content.settle(2);
+    let path = super::backing_path(&home.content.files, 2);
+    let aside = path.with_extension("aside");
+    fs::rename(&path, &aside).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    assert!(home.content.sync().unwrap_err().to_string().contains("can't open"));
+    assert!(!home.content.is_stopped());
+    home.content.put(3, b"three").unwrap();
+    {
+        let pack = home.content.pack.lock().unwrap();
+        assert!(pack.settled.contains(&2) && !pack.shards.is_empty());
+        assert!(pack.safe < pack.tail.len, "nothing was said to be safe");
+    }
+    fs::rename(&aside, &path).unwrap();
+    home.content.sync().unwrap();
+    {
+        let pack = home.content.pack.lock().unwrap();
+        assert!(pack.settled.is_empty() && pack.shards.is_empty());
+        assert_eq!(pack.safe, pack.tail.len);
+    }
+    for (serial, content) in [(1, "one"), (2, "two"), (3, "three")] {
+        assert_eq!(home.read(serial).unwrap(), content.as_bytes());
+    }
 }
 
 #[test]

@@ -4,14 +4,13 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, MutexGuard},
 };
 
 use super::{
     Content, ENTRIES, Entry, Indexed, Kind, Location, State, backing_path,
     index::{LABEL, Position},
-    is_full,
     pack::{FORMAT, Pack},
     remove_file, segment_path, shard, shard_path,
 };
@@ -23,6 +22,14 @@ use crate::{
         tail::sync_directory,
     },
 };
+
+/// Why something was not made safe.
+enum Missed {
+    /// It could not be opened, and is as it was.
+    Open(Failure),
+    /// What of it is on the disk is not known.
+    Sync(Failure),
+}
 
 /// What has to be made safe, and what is so then.
 struct Round {
@@ -55,8 +62,9 @@ impl Content {
         self.make_safe(&mut indexed, 0, false)
     }
 
-    /// Makes everything safe, and files what is new if that is so much or more. A failure on the way puts
-    /// the contents out of use: what of them is on the disk is not known then.
+    /// Makes everything safe, and files what is new if that is so much or more. A failed sync puts the
+    /// contents out of use: what of them is on the disk is not known then. What could not even be opened,
+    /// for want of descriptors or memory, waits for the next time.
     pub(super) fn make_safe(
         &self,
         indexed: &mut Indexed,
@@ -64,11 +72,19 @@ impl Content {
         is_durable: bool,
     ) -> Result<(), Failure> {
         let round = self.begin_round(&mut *self.pack()?, entries_min);
-        let done = self.run_round(indexed, round, is_durable);
-        if done.is_err()
-            && let Ok(mut pack) = self.pack.lock()
-        {
-            pack.is_stopped = true;
+        match self.sync_round(&round) {
+            Err(Missed::Open(failure)) => {
+                self.pack()?.take_back(round);
+                Err(failure)
+            }
+            Err(Missed::Sync(failure)) => self.stopping(Err(failure)),
+            Ok(()) => self.stopping(self.end_round(indexed, round, is_durable)),
+        }
+    }
+
+    fn stopping(&self, done: Result<(), Failure>) -> Result<(), Failure> {
+        if let (Err(failure), Ok(mut pack)) = (&done, self.pack.lock()) {
+            pack.stop(failure);
         }
         done
     }
@@ -90,30 +106,35 @@ impl Content {
         }
     }
 
-    fn run_round(
+    fn sync_round(&self, round: &Round) -> Result<(), Missed> {
+        for serial in &round.settled {
+            match sync_path(&backing_path(&self.files, *serial), File::sync_data) {
+                // It was removed meanwhile.
+                Err(Missed::Open(Failure::File { source, .. }))
+                    if source.kind() == io::ErrorKind::NotFound => {}
+                synced => synced?,
+            }
+        }
+        for shard in &round.shards {
+            sync_path(&shard_path(&self.files, *shard), File::sync_all)?;
+        }
+        for (path, file) in &round.segments {
+            let synced = file.sync_data().map_err(Failure::of("can't sync", path));
+            synced.map_err(Missed::Sync)?;
+        }
+        if round.is_renamed {
+            sync_path(&self.directory.join("pack"), File::sync_all)?;
+        }
+        Ok(())
+    }
+
+    /// Everything in the round is safe.
+    fn end_round(
         &self,
         indexed: &mut Indexed,
         round: Round,
         is_durable: bool,
     ) -> Result<(), Failure> {
-        for serial in round.settled {
-            let path = backing_path(&self.files, serial);
-            match File::open(&path).and_then(|file| file.sync_data()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Failure::of("can't sync", path)(error));
-                }
-                _ => {}
-            }
-        }
-        for shard in round.shards {
-            sync_directory(&shard_path(&self.files, shard))?;
-        }
-        for (path, file) in round.segments {
-            file.sync_data().map_err(Failure::of("can't sync", path))?;
-        }
-        if round.is_renamed {
-            sync_directory(&self.directory.join("pack"))?;
-        }
         let mut pack = self.pack()?;
         if pack.segment == round.position.segment {
             pack.safe = round.position.offset;
@@ -174,7 +195,7 @@ impl Content {
             match self.move_live(segment) {
                 Ok(()) => {}
                 // Room comes with what is removed; what was moved by now is no loss.
-                Err(failure) if is_full(&failure) => victims.truncate(dead),
+                Err(failure) if failure.is_full() => victims.truncate(dead),
                 Err(failure) => return Err(failure),
             }
         }
@@ -234,8 +255,27 @@ impl Content {
     }
 }
 
+impl Pack {
+    /// What was not made safe still has to be.
+    fn take_back(&mut self, round: Round) {
+        let last = &self.tail.path;
+        let sealed = round.segments.into_iter().filter(|(path, _)| path != last);
+        // One that was the last may be among them by now; to sync it twice does no harm.
+        self.unsafe_yet.extend(sealed);
+        self.is_renamed |= round.is_renamed;
+        self.settled.extend(round.settled);
+        self.shards.extend(round.shards);
+    }
+}
+
+/// Makes safe what is under a path: a file's bytes, or the names in a directory.
+fn sync_path(path: &Path, sync: impl FnOnce(&File) -> io::Result<()>) -> Result<(), Missed> {
+    let file = File::open(path).map_err(Failure::of("can't open", path)).map_err(Missed::Open)?;
+    sync(&file).map_err(Failure::of("can't sync", path)).map_err(Missed::Sync)
+}
+
 /// Removes what is left of files that were not whole.
-pub(super) fn clear(directory: &std::path::Path) -> Result<(), Failure> {
+pub(super) fn clear(directory: &Path) -> Result<(), Failure> {
     for entry in fs::read_dir(directory).map_err(Failure::of("can't list", directory))? {
         remove_file(&entry.map_err(Failure::of("can't list", directory))?.path())?;
     }

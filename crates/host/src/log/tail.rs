@@ -19,6 +19,9 @@ pub(crate) struct Tail {
     /// How much more the disk takes, where a test says so.
     #[cfg(test)]
     pub(crate) room: Option<usize>,
+    /// So many writes more find no room, where a test says so.
+    #[cfg(test)]
+    pub(crate) full_for: u32,
 }
 
 impl Tail {
@@ -52,6 +55,8 @@ impl Tail {
             len,
             #[cfg(test)]
             room: None,
+            #[cfg(test)]
+            full_for: 0,
         }
     }
 
@@ -69,6 +74,10 @@ impl Tail {
 
     #[cfg(test)]
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.full_for > 0 {
+            self.full_for -= 1;
+            return Err(rustix::io::Errno::NOSPC.into());
+        }
         let Some(room) = &mut self.room else {
             return self.file.write_all_at(bytes, self.len);
         };

@@ -73,9 +73,7 @@ fn what_is_appended_and_synced_is_there_again() {
 fn a_log_starts_with_any_number_and_goes_on_without_gaps() {
     let scratch = Scratch::new("log");
     let (mut log, _) = Log::open(&scratch.path).unwrap();
-    assert!(log.is_new());
     log.append(1_000, b"a").unwrap();
-    assert!(!log.is_new());
     for wrong in [0, 1_000, 1_002, u64::MAX] {
         assert!(matches!(log.append(wrong, b"b"), Err(Failure::Unfit(_))), "{wrong}");
     }
@@ -229,23 +227,44 @@ fn a_file_of_another_version_is_refused_as_that() {
 }
 
 #[test]
-fn a_full_disk_stops_the_log_and_loses_nothing_that_was_safe() {
+fn a_full_disk_loses_nothing_and_the_same_may_be_tried_again() {
     for room in [0, 1, HEAD, 100] {
         let scratch = Scratch::new("log");
         let (mut log, _) = Log::open(&scratch.path).unwrap();
         log.append(1, &[1; 200]).unwrap();
         log.sync().unwrap();
+        let before = fs::read(only_file(&scratch.path)).unwrap();
         log.tail.as_mut().unwrap().room = Some(room);
         log.append(2, &[2; 200]).unwrap();
-        assert_eq!(log.sync().unwrap_err().errno(), rustix::io::Errno::NOSPC.raw_os_error());
+        for _ in 0..2 {
+            assert!(log.sync().unwrap_err().is_full());
+            assert_eq!(fs::read(only_file(&scratch.path)).unwrap(), before, "nothing torn is left");
+        }
+        log.append(3, &vec![3; 2 * BUFFER_MAX]).unwrap();
+        assert!(log.sync().unwrap_err().is_full() && !log.is_stopped());
         log.tail.as_mut().unwrap().room = None;
-        assert!(matches!(log.sync(), Err(Failure::Stopped)));
-        assert!(matches!(log.append(3, b""), Err(Failure::Stopped)));
-        assert!(matches!(log.drop_before(1), Err(Failure::Stopped)));
+        log.sync().unwrap();
+        log.append(4, b"four").unwrap();
+        log.sync().unwrap();
         drop(log);
-        let (log, found) = open(&scratch.path);
-        assert_eq!((found, log.next()), (vec![(1, vec![1; 200])], 2));
+        let (_, found) = open(&scratch.path);
+        let numbers: Vec<_> = found.iter().map(|(number, bytes)| (*number, bytes.len())).collect();
+        assert_eq!(numbers, [(1, 200), (2, 200), (3, 2 * BUFFER_MAX), (4, 4)]);
     }
+}
+
+#[test]
+fn a_record_that_found_no_room_before_a_new_file_may_be_appended_again() {
+    let scratch = Scratch::new("log");
+    let (mut log, _) = Log::open(&scratch.path).unwrap();
+    log.segment_max = 100;
+    log.append(1, &[1; 200]).unwrap();
+    log.be_full_for(1);
+    assert!(log.append(2, b"two").unwrap_err().is_full());
+    assert_eq!(log.next(), 2, "nothing was added");
+    log.append(2, b"two").unwrap();
+    log.sync().unwrap();
+    assert_eq!(open(&scratch.path).1, [(1, vec![1; 200]), (2, b"two".to_vec())]);
 }
 
 #[test]

@@ -95,6 +95,23 @@ fn names_come_in_pages_and_end_where_the_directory_does() {
     }
 }
 
+#[test]
+fn the_checkpoint_is_no_record_and_comes_after_all_that_could_be() {
+    let greatest = std::num::NonZeroU64::MAX;
+    let last = FileId::ROOT.child(greatest).and_then(|id| id.child(greatest)).unwrap();
+    let last = Key { file: last, name: Name::new(&[0xff; 255]) };
+    assert!(key::encode(&last).as_slice() < CHECKPOINT);
+    key::decode(CHECKPOINT).unwrap_err();
+    key::decode(&[CHECKPOINT, b"name"].concat()).unwrap_err();
+    let scratch = Scratch::new("store");
+    let store = Store::open(&scratch.path).unwrap();
+    let directory = last.file.clone();
+    store.save(1, b"state", vec![(last.clone(), Some(Record::Entry(entry("1"))))]).unwrap();
+    assert_eq!(store.records().map(Result::unwrap).map(|(key, _)| key).collect::<Vec<_>>(), [last]);
+    let absent = Absent { keys: vec![], pages: vec![(directory, None)] };
+    assert_eq!(store.load(&absent).unwrap().pages[0].names.len(), 1);
+}
+
 /// A copy of a store as it lies on the disk while it is in use, opened.
 fn seen_by_another(scratch: &Scratch) -> (Scratch, Store) {
     let copy = scratch.copied();

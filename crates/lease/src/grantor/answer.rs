@@ -12,6 +12,8 @@ use crate::{
 
 use super::{EXCEPT_MAX, Grantor, Lease, Output, Request};
 
+/// So many leases of a client that has too many are wanted back at a time.
+const OLDEST_MAX: usize = 16;
 /// The most exceptions in a lease that is wider than what was asked.
 const EXCEPT_GENEROUS_MAX: usize = 4;
 
@@ -154,6 +156,13 @@ impl Grantor {
         for want in request.wants.iter().filter(|_| !is_single) {
             *wants_of.entry(want.scope.file.clone()).or_insert(0) += 1;
         }
+        let may_have_all = self.policy.gives_all_to_one && !request.is_narrow;
+        if may_have_all && !request.is_farewell && self.is_alone(client) {
+            let all = Want { scope: Field::Tree.of(&FileId::ROOT), kind: Kind::Write };
+            if self.held(now, client, &all).is_none() {
+                self.hand_out(now, client, all, false);
+            }
+        }
         for want in request.wants {
             // More than was asked would get in the way of what else was asked of the same file.
             let is_alone = is_single || wants_of.get(&want.scope.file) == Some(&1);
@@ -278,6 +287,12 @@ impl Grantor {
             .unwrap_or(asked)
     }
 
+    /// Whether nobody else holds or waits for anything.
+    fn is_alone(&self, client: Client) -> bool {
+        let mut others = self.sessions.iter().filter(|(other, _)| **other != client);
+        others.all(|(_, session)| session.leases + session.waiting + session.truths == 0)
+    }
+
     /// What must be excepted for this want to be free, if it is little.
     fn exceptions(&self, client: Client, want: &Want) -> Option<Vec<Scope>> {
         let of_others = |ticket: &u64| {
@@ -295,6 +310,28 @@ impl Grantor {
         except.dedup();
         let is_inside = |scope: &Scope| want.scope.contains(scope) && *scope != want.scope;
         (except.len() <= EXCEPT_GENEROUS_MAX && except.iter().all(is_inside)).then_some(except)
+    }
+
+    /// Wants back the oldest leases of a client that has too many. What it gave back by itself, and was
+    /// not heard, would else count for ever.
+    pub(super) fn recall_oldest(&mut self, now: Instant, client: Client, out: &mut Vec<Output>) {
+        if self.recalls.deadline(client).is_some() {
+            return;
+        }
+        let own = self.leases.iter().filter(|(_, (of, _), _)| *of == client);
+        let mut oldest: Vec<(u64, Scope, Side)> =
+            own.map(|(at, (_, side), lease)| (lease.serial(), at.scope(), side)).collect();
+        oldest.sort();
+        oldest.truncate(OLDEST_MAX);
+        let (repeat_at, deadline) = (now + self.terms.repeat, now + self.terms.session);
+        let mut answers = Answers::default();
+        for (_, scope, side) in oldest {
+            let lot = (client, scope.clone(), side);
+            if self.recalls.add(&lot, &scope, false, repeat_at, deadline) {
+                answers.recalls.push((client, scope.clone(), side, scope, false));
+            }
+        }
+        self.settle(now, BTreeSet::new(), answers, out);
     }
 
     pub(super) fn recall(

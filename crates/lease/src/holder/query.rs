@@ -24,9 +24,8 @@ impl Holder {
     /// ended, be it recalled, be the session doubtful. While that is so nobody else changes what is in
     /// it, or the session is lost.
     pub fn is_held(&self, now: Instant, scope: &Scope, kind: Kind) -> bool {
-        self.leases.meeting(scope).any(|(around, _, held)| {
-            around.contains(scope)
-                && held.kind.covers(kind)
+        self.leases.containing(scope).any(|(_, _, held)| {
+            held.kind.covers(kind)
                 && now < held.until
                 && !held.except.iter().any(|except| except.meets(scope))
         })

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use base::FileId;
-use client::Call;
+use client::{Call, Reply};
 use directory::{Act, Actor, File as Record, Sort, operation, record::Content};
 
 use crate::{
@@ -51,7 +51,8 @@ impl Tree {
         }
     }
 
-    /// Changes attributes, all or none of them; the size first, if that is among them.
+    /// Changes attributes: the size first, if that is among them, and then the others, all or none. If
+    /// these are refused, the size has changed all the same.
     pub fn setattr(
         &self,
         inode: u64,
@@ -78,8 +79,10 @@ impl Tree {
             }
         }
         let groups_matter = mode.is_some_and(|mode| mode & 0o2000 != 0);
-        self.act(caller, Act::SetAttr { file, changes }, groups_matter)?;
-        self.getattr(inode)
+        match self.act(caller, Act::SetAttr { file: file.clone(), changes }, groups_matter)? {
+            Reply::Changed(record) => self.fresh_of(&file, record),
+            _ => self.getattr(inode),
+        }
     }
 
     fn truncate(&self, inode: u64, size: u64, caller: &Caller) -> Result<(), Errno> {
@@ -96,13 +99,18 @@ impl Tree {
     /// The attributes of a file; what is news to the directory it is told first.
     pub(super) fn fresh(&self, file: &FileId) -> Result<Attributes, Errno> {
         let record = self.record(file)?;
-        if record.sort != Sort::Regular {
-            return Ok(Tree::attributes(&record, None));
-        }
         self.fresh_of(file, record)
     }
 
-    fn fresh_of(&self, file: &FileId, record: triomphe::Arc<Record>) -> Result<Attributes, Errno> {
+    /// The attributes of a file of which we have the directory's record.
+    pub(super) fn fresh_of(
+        &self,
+        file: &FileId,
+        record: triomphe::Arc<Record>,
+    ) -> Result<Attributes, Errno> {
+        if record.sort != Sort::Regular {
+            return Ok(Tree::attributes(&record, None));
+        }
         let inode = record.serial;
         let Some(open) = self.opens.get(inode) else {
             let record = self.mend_stale(file, record)?;
@@ -136,15 +144,24 @@ impl Tree {
         if !self.has_stale.load(Ordering::Relaxed) || !lock(&self.stale).contains(&record.serial) {
             return Ok(record);
         }
-        let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
-        let size = backing.map(|backing| Seen::of(&backing)).transpose()?.map(|seen| seen.size);
-        let news = size.filter(|size| *size != record.content.size);
+        let hold = self.hold_file(record.serial, file);
+        let inner = hold.lock();
+        // Somebody may have been faster, and have told another size.
+        let record = self.record(file)?;
+        let mut news = None;
+        // Whoever has it loaded tells its size.
+        if matches!(inner.body, Body::Rest) {
+            let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
+            let size = backing.map(|backing| Seen::of(&backing)).transpose()?.map(|seen| seen.size);
+            news = size.filter(|size| *size != record.content.size);
+        }
         if let Some(size) = news {
             self.content.settle(record.serial);
             let content = Content { size, manifest: None };
             let act = Act::SetContent { file: file.clone(), content };
             self.ask(&Actor::ROOT, Call::Do(act))?;
         }
+        drop(inner);
         let mut stale = lock(&self.stale);
         stale.remove(&record.serial);
         self.has_stale.store(!stale.is_empty(), Ordering::Relaxed);

@@ -202,8 +202,11 @@ impl Tree {
         if size == 0 {
             return Ok(Vec::new());
         }
+        let Some(mut bytes) = self.content.get(inode).map_err(errno::of_host)? else {
+            eprintln!("croft: the {size} bytes of inode {inode} are missing");
+            return Err(Errno::IO);
+        };
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let mut bytes = self.content.get(inode).map_err(errno::of_host)?.unwrap_or_default();
         bytes.truncate(size);
         if size <= self.settings.small_max {
             bytes.resize(size, 0);
@@ -250,18 +253,26 @@ impl Tree {
     /// Stores what is only in memory and tells the directory what it does not know; whether there was
     /// anything to tell.
     pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
+        if inner.reported.is_some_and(|losses| losses != self.desk.losses()) {
+            // What the directory was told may be lost.
+            inner.reported = None;
+            match &mut inner.body {
+                Body::Rest => {}
+                Body::Memory(_) => inner.is_unreported = true,
+                Body::File { seen, .. } => *seen = None,
+            }
+        }
         match &mut inner.body {
             Body::Rest => Ok(false),
             Body::Memory(_) if !inner.is_unreported && !inner.is_dirty => Ok(false),
             Body::Memory(held) => {
                 let size = held.len() as u64;
                 // The bytes of what has no name are of no use after a crash.
-                if inner.is_dirty && !open.is_unlinked() {
+                if inner.is_dirty && !self.is_unlinked(open) {
                     if size > 0 || !self.inodes.is_bare(open.inode) {
                         self.content.put(open.inode, held.bytes()).map_err(errno::of_host)?;
                         self.inodes.store(open.inode);
                     }
-                    self.content.settle(open.inode);
                     inner.is_dirty = false;
                     inner.settles += 1;
                 }
@@ -277,7 +288,7 @@ impl Tree {
                 if seen.is_some_and(|seen| seen.is_same_content(&now)) {
                     return Ok(false);
                 }
-                if !open.is_unlinked() {
+                if !self.is_unlinked(open) {
                     self.content.settle(open.inode);
                 }
                 self.report(open, inner, now.size)?;
@@ -295,8 +306,14 @@ impl Tree {
         let actor = Actor { uid, gid, groups: Vec::new() };
         let content = Content { size, manifest: None };
         let call = Call::Do(Act::SetContent { file: open.file.clone(), content });
+        #[cfg(test)]
+        if self.unreportable.load(Ordering::Relaxed) == open.inode {
+            return Err(Errno::AGAIN);
+        }
+        let losses = self.desk.losses();
         match self.desk.call(&actor, call.clone()) {
             Ok(_) => {
+                inner.reported = Some(losses);
                 inner.has_suid &= uid == 0;
                 Ok(())
             }
@@ -304,6 +321,7 @@ impl Tree {
             // group they are: the kernel has looked.
             Err(Failure::Refused(Refusal::Access | Refusal::NotOwner)) => {
                 self.ask(&Actor::ROOT, call)?;
+                inner.reported = Some(losses);
                 self.tame(open, inner)
             }
             Err(Failure::Refused(Refusal::Gone)) => Ok(()),

@@ -120,21 +120,24 @@ impl Tree {
         }
         match &mut inner.body {
             Body::Memory(held) => {
-                let is_growth = size > held.len() as u64;
+                // Where the stored bytes were cut off before, old ones must not come back; and a size is told
+                // only of bytes that are stored.
+                let has_to_store = size > held.len() as u64 || inner.is_dirty;
                 let is_change = size != held.len() as u64;
                 held.resize(size as usize);
                 inner.is_dirty |= is_change;
                 inner.is_unreported = true;
-                if is_growth {
-                    // Where the stored bytes were cut off before, old ones must not come back.
+                if has_to_store {
                     return self.settle(open, inner).map(drop);
                 }
-                self.content.settle(open.inode);
                 self.report(open, inner, size)?;
                 inner.is_unreported = false;
                 Ok(())
             }
             Body::File { file, seen } => {
+                if size < Seen::of(file)?.size {
+                    self.content.note_cut(open.inode, size).map_err(errno::of_host)?;
+                }
                 rustix::fs::ftruncate(&**file, size)?;
                 // Also if it was of that size: `truncate` sets the time.
                 *seen = None;

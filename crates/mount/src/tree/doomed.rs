@@ -13,42 +13,55 @@ use super::{Tree, lock};
 /// The most that wait.
 const WAITING_MAX: usize = 65_536;
 
-/// Each with the place of the operation that has to be pushed first, and the inode; in the order of places.
+/// What waits, in the order of places.
+type Queue = Mutex<VecDeque<Waiting>>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Waiting {
+    /// The place of the operation that has to be pushed first.
+    place: u64,
+    /// How many sessions had been lost before that operation. Another loss may have undone it.
+    losses: u64,
+    inode: u64,
+}
+
 #[derive(Default)]
 pub(super) struct Doomed {
     /// Whose bytes are to be removed. At most [`WAITING_MAX`].
-    waiting: Mutex<VecDeque<(u64, u64)>>,
+    waiting: Queue,
     /// Which were written and are closed. At most [`WAITING_MAX`].
-    written: Mutex<VecDeque<(u64, u64)>>,
+    written: Queue,
 }
 
 impl Tree {
-    /// A file has gone, and nobody has it open.
-    pub(super) fn doom(&self, inode: u64) {
+    /// A file has gone since so many sessions were lost, and nobody has it open.
+    pub(super) fn doom(&self, inode: u64, losses: u64) {
         if self.inodes.is_bare(inode) {
             return;
         }
         let place = self.desk.place();
         let mut waiting = lock(&self.doomed.waiting);
-        waiting.push_back((place, inode));
+        waiting.push_back(Waiting { place, losses, inode });
         let is_full = waiting.len() >= WAITING_MAX;
         drop(waiting);
         if is_full {
             // Whoever removes so much waits until some of it is gone.
             let _ = self.desk.call(&Actor::ROOT, Call::Sync { handle: None });
             self.remove_doomed();
-            // What was lost with a session never is pushed. Rather bytes too many than a file without.
+            // If the group does not answer: rather bytes too many than a file without.
             let mut waiting = lock(&self.doomed.waiting);
             let excess = waiting.len().saturating_sub(WAITING_MAX / 2);
             waiting.drain(..excess);
         }
     }
 
-    /// A backing file was written and is closed.
-    pub(super) fn written(&self, inode: u64) {
+    /// A backing file was written and is closed. The directory was told when so many sessions were lost,
+    /// if there was anything to tell.
+    pub(super) fn written(&self, inode: u64, reported: Option<u64>) {
+        let losses = reported.unwrap_or_else(|| self.desk.losses());
         let place = self.desk.place();
         let mut written = lock(&self.doomed.written);
-        written.push_back((place, inode));
+        written.push_back(Waiting { place, losses, inode });
         if written.len() > WAITING_MAX {
             // A file too many on the list costs a look at it, after a crash.
             written.pop_front();
@@ -75,19 +88,22 @@ impl Tree {
         });
     }
 
-    fn each_pushed(&self, queue: &Mutex<VecDeque<(u64, u64)>>, act: &mut dyn FnMut(u64)) {
+    fn each_pushed(&self, queue: &Queue, act: &mut dyn FnMut(u64)) {
         let mut known = 0;
         loop {
-            let Some((place, inode)) = lock(queue).front().copied() else { return };
+            let Some(first) = lock(queue).front().copied() else { return };
+            let is_doubtful = first.losses != self.desk.losses();
             // Places come in order: what is pushed once is pushed for all before it.
-            if place > known {
-                if !self.desk.is_pushed(place) {
+            if !is_doubtful && first.place > known {
+                if !self.desk.is_pushed(first.place) {
                     return;
                 }
-                known = place;
+                known = first.place;
             }
-            if lock(queue).pop_front_if(|front| *front == (place, inode)).is_some() {
-                act(inode);
+            let is_first = lock(queue).pop_front_if(|front| *front == first).is_some();
+            // What may be undone stays as it is: bytes too many, or a look too many after a crash.
+            if is_first && !is_doubtful {
+                act(first.inode);
             }
         }
     }

@@ -99,6 +99,14 @@ impl Inodes {
         lock(self.shard(inode)).get(&inode).is_some_and(|known| known.is_bare)
     }
 
+    /// All that the kernel knows.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.shards
+            .iter()
+            .flat_map(|shard| lock(shard).keys().copied().collect::<Vec<_>>())
+            .collect()
+    }
+
     /// Notes that a file is no more.
     pub(super) fn depart(&self, inode: u64, record: &triomphe::Arc<Record>) {
         let is_known = lock(self.shard(inode)).contains_key(&inode);

@@ -24,6 +24,9 @@ use super::{Tree, lock};
 /// So many names are asked for at once.
 const PAGE: usize = 1_024;
 
+/// Whoever lists follows a name that is replaced all the time as often as this.
+const REPLACED_MAX: usize = 100;
+
 /// Told of each name, and of the file unless it is `.` or `..`; says whether it is full.
 type Give<'a> = dyn FnMut(&Tree, Option<&FileId>, Listed<'_>) -> Result<bool, Errno> + 'a;
 
@@ -72,12 +75,7 @@ impl Tree {
     ) -> Result<(), Errno> {
         self.list(inode, handle, cookie, &mut |tree, file, listed| {
             let inode = match file {
-                Some(file) => match tree.record(file) {
-                    Ok(record) => record.serial,
-                    // Gone since it was listed.
-                    Err(Errno::STALE) => return Ok(false),
-                    Err(errno) => return Err(errno),
-                },
+                Some(file) => tree.record(file)?.serial,
                 None => listed.inode,
             };
             Ok(give(Listed { inode, ..listed }))
@@ -97,11 +95,7 @@ impl Tree {
             let Some(file) = file else {
                 return Ok(give(listed, &dot(listed.inode)));
             };
-            let attributes = match tree.fresh(file) {
-                Ok(attributes) => attributes,
-                Err(Errno::STALE) => return Ok(false),
-                Err(errno) => return Err(errno),
-            };
+            let attributes = tree.fresh(file)?;
             let is_full = give(Listed { inode: attributes.inode, ..listed }, &attributes);
             if !is_full {
                 tree.inodes.learn(attributes.inode, file, false);
@@ -143,9 +137,7 @@ impl Tree {
                             false => continue,
                         }
                     };
-                    let sort = entry.sort;
-                    let listed = Listed { inode: 0, sort, name: name.as_bytes(), cookie };
-                    give(self, Some(&entry.file), listed)?
+                    self.give_entry(&directory, name, entry.clone(), cookie, give)?
                 }
             };
             if is_full {
@@ -153,6 +145,31 @@ impl Tree {
             }
             at += 1;
         }
+    }
+
+    /// Hands over what a name stands for; whether it is full. What it stood for may be replaced since it
+    /// was listed: the name is left out only if it stands for nothing.
+    fn give_entry(
+        &self,
+        directory: &FileId,
+        name: &Name,
+        mut entry: Entry,
+        cookie: u64,
+        give: &mut Give<'_>,
+    ) -> Result<bool, Errno> {
+        for _ in 0..REPLACED_MAX {
+            let sort = entry.sort;
+            let listed = Listed { inode: 0, sort, name: name.as_bytes(), cookie };
+            match give(self, Some(&entry.file), listed) {
+                Err(Errno::STALE) => {}
+                result => return result,
+            }
+            match self.entry(directory, name)? {
+                Some((found, _)) => entry = found,
+                None => return Ok(false),
+            }
+        }
+        Err(Errno::AGAIN)
     }
 
     /// Lists the next names; whether there were any.

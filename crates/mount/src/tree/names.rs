@@ -9,12 +9,15 @@ use crate::front::{Attributes, Caller, Errno, Over};
 
 use super::{Tree, name_of};
 
+/// What a name stands for, and its record if that is at hand.
+type Found = (Entry, Option<triomphe::Arc<Record>>);
+
 impl Tree {
     /// What a name stands for. The kernel knows the inode from now on, until [`Tree::forget`].
     pub fn lookup(&self, directory: u64, name: &[u8]) -> Result<Attributes, Errno> {
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
-        let entry = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
-        self.introduce(&entry.file)
+        let (entry, record) = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
+        self.introduce(&entry.file, record)
     }
 
     /// The kernel forgets that it was told of an inode so many times.
@@ -100,27 +103,19 @@ impl Tree {
         self.must_have_room_for_name()?;
         self.settle_inode(inode)?;
         self.act(caller, Act::Link { file: file.clone(), directory, name }, false)?;
-        self.introduce(&file)
+        self.introduce(&file, None)
     }
 
     /// A name less.
     pub fn unlink(&self, directory: u64, name: &[u8], caller: &Caller) -> Result<(), Errno> {
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
-        let entry = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
-        let record = self.record(&entry.file)?;
-        self.act(caller, Act::Unlink { directory, name, is_open: false }, false)?;
-        self.lost_name(&record);
-        Ok(())
+        self.take(caller, Act::Unlink { directory, name, is_open: false })
     }
 
     /// An empty directory goes.
     pub fn rmdir(&self, directory: u64, name: &[u8], caller: &Caller) -> Result<(), Errno> {
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
-        let entry = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
-        let record = self.record(&entry.file)?;
-        self.act(caller, Act::Rmdir { directory, name }, false)?;
-        self.lost_name(&record);
-        Ok(())
+        self.take(caller, Act::Rmdir { directory, name })
     }
 
     /// A name moves. What it stands for is stored first: it may take the place of something that is.
@@ -133,31 +128,34 @@ impl Tree {
     ) -> Result<(), Errno> {
         let (from, from_name) = (self.inodes.file(from)?, name_of(from_name)?);
         let (to, to_name) = (self.inodes.file(to)?, name_of(to_name)?);
-        let moved = self.entry(&from, &from_name)?.ok_or(Errno::NOENT)?;
-        let there = self.entry(&to, &to_name)?;
-        self.settle_entry(&moved)?;
-        if let Some(there) = there.as_ref().filter(|_| over == Over::Exchange) {
-            self.settle_entry(there)?;
-        }
-        let lost = match &there {
-            Some(there) if over == Over::Replace && there.file != moved.file => {
-                Some(self.record(&there.file)?)
+        if !self.opens.is_empty() {
+            self.settle_name(&from, &from_name)?;
+            if over == Over::Exchange {
+                self.settle_name(&to, &to_name)?;
             }
-            _ => None,
-        };
-        let act = Act::Rename { from, from_name, to, to_name, over, is_open: false };
-        self.act(caller, act, false)?;
-        if let Some(record) = lost {
-            self.lost_name(&record);
+        }
+        self.take(caller, Act::Rename { from, from_name, to, to_name, over, is_open: false })
+    }
+
+    /// Does what may take a file's last name away.
+    pub(super) fn take(&self, caller: &Caller, act: Act) -> Result<(), Errno> {
+        // Before it is done: a loss right after may undo it.
+        let losses = self.desk.losses();
+        match self.act(caller, act, false) {
+            Ok(Reply::Gone(record)) => self.lost_name(&record, losses),
+            Ok(_) => {}
+            // A directory that was removed has no names, whoever still stands in it.
+            Err(Errno::STALE) => return Err(Errno::NOENT),
+            Err(errno) => return Err(errno),
         }
         Ok(())
     }
 
     /// What a name stands for, if it stands for something. The kernel has checked who may know.
-    pub(super) fn entry(&self, directory: &FileId, name: &Name) -> Result<Option<Entry>, Errno> {
+    pub(super) fn entry(&self, directory: &FileId, name: &Name) -> Result<Option<Found>, Errno> {
         let (directory, name) = (directory.clone(), name.clone());
         match self.ask(&Actor::ROOT, Call::Lookup { directory, name }) {
-            Ok(Reply::Entry(entry)) => Ok(Some(entry)),
+            Ok(Reply::Entry(entry, record)) => Ok(Some((entry, record))),
             Ok(_) => Err(Errno::IO),
             Err(Errno::NOENT) => Ok(None),
             // A directory that was removed has no names, whoever still stands in it.
@@ -167,24 +165,34 @@ impl Tree {
     }
 
     /// The kernel is told of a file.
-    pub(super) fn introduce(&self, file: &FileId) -> Result<Attributes, Errno> {
-        let attributes = self.fresh(file)?;
+    fn introduce(
+        &self,
+        file: &FileId,
+        record: Option<triomphe::Arc<Record>>,
+    ) -> Result<Attributes, Errno> {
+        let attributes = match record {
+            Some(record) => self.fresh_of(file, record)?,
+            None => self.fresh(file)?,
+        };
         self.inodes.learn(attributes.inode, file, false);
         Ok(attributes)
     }
 
     fn born(&self, reply: Reply) -> Result<Attributes, Errno> {
         match reply {
-            Reply::Entry(entry) => self.introduce(&entry.file),
+            Reply::Entry(entry, record) => self.introduce(&entry.file, record),
             _ => Err(Errno::IO),
         }
     }
 
-    fn settle_entry(&self, entry: &Entry) -> Result<(), Errno> {
-        if entry.sort != Sort::Regular || self.opens.is_empty() {
-            return Ok(());
+    fn settle_name(&self, directory: &FileId, name: &Name) -> Result<(), Errno> {
+        match self.entry(directory, name)? {
+            Some((entry, record)) if entry.sort == Sort::Regular => {
+                let record = record.map_or_else(|| self.record(&entry.file), Ok)?;
+                self.settle_inode(record.serial)
+            }
+            _ => Ok(()),
         }
-        self.settle_inode(self.record(&entry.file)?.serial)
     }
 
     fn settle_inode(&self, inode: u64) -> Result<(), Errno> {
@@ -194,15 +202,11 @@ impl Tree {
         }
     }
 
-    /// A file, as it was before, has lost a name.
-    fn lost_name(&self, record: &triomphe::Arc<Record>) {
-        // A directory has but one name: its other links are those of what is in it.
-        if record.links > 1 && record.sort != Sort::Directory {
-            return;
-        }
+    /// A file, as it was before, has lost its last name when so many sessions were lost.
+    fn lost_name(&self, record: &triomphe::Arc<Record>, losses: u64) {
         self.inodes.depart(record.serial, record);
-        if record.sort == Sort::Regular && !self.opens.unlink(record.serial) {
-            self.doom(record.serial);
+        if record.sort == Sort::Regular && !self.opens.unlink(record.serial, losses) {
+            self.doom(record.serial, losses);
         }
     }
 }

@@ -8,7 +8,7 @@ use directory::{Act, Actor, Birth, File as Record};
 
 use crate::{
     errno,
-    front::{Attributes, Caller, Errno, Opened, Purpose, Register, Way},
+    front::{Attributes, Caller, Change, Errno, Opened, Purpose, Register, Way},
 };
 
 use super::{
@@ -42,7 +42,7 @@ impl Tree {
         let mut inner = hold.lock();
         match self.choose_way(&hold, &mut inner, purpose, caller, register) {
             Ok(way) => {
-                inner.opens += 1;
+                inner.handles.push(handle);
                 drop(inner);
                 // The hold goes on until `release`.
                 std::mem::forget(hold);
@@ -72,12 +72,19 @@ impl Tree {
             Ok((file, record)) => {
                 let inode = record.serial;
                 let hold = self.hold_file(inode, &file);
-                let handle = self.open_handle(&file, purpose)?;
+                let handle = match self.open_handle(&file, purpose) {
+                    Ok(handle) => handle,
+                    Err(errno) => {
+                        // Whoever is told that it failed does not expect to find it.
+                        self.unbear(directory, name);
+                        return Err(errno);
+                    }
+                };
                 let mut inner = hold.lock();
                 inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
                 inner.writer = (caller.uid, caller.gid);
                 inner.has_suid = record.access.mode & SUID != 0;
-                inner.opens += 1;
+                inner.handles.push(handle);
                 drop(inner);
                 std::mem::forget(hold);
                 self.inodes.learn(inode, &file, true);
@@ -108,13 +115,35 @@ impl Tree {
         caller: &Caller,
     ) -> Result<(FileId, triomphe::Arc<Record>), Errno> {
         self.must_have_room_for_name()?;
+        let (above, bytes) = (directory, name);
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
         let act = Act::Create { directory, name, mode, birth: Birth::default() };
-        let Reply::Entry(entry) = self.act(caller, act, mode & 0o2000 != 0)? else {
-            return Err(Errno::IO);
-        };
-        let record = self.record(&entry.file)?;
-        Ok((entry.file, record))
+        let reply = self.act(caller, act, mode & 0o2000 != 0).inspect_err(|errno| {
+            if *errno == Errno::TIMEDOUT {
+                // It may yet come to be, and the kernel believes that there is none.
+                self.tell(Change::Name(above, bytes));
+            }
+        })?;
+        let Reply::Entry(entry, record) = reply else { return Err(Errno::IO) };
+        match record.map_or_else(|| self.record(&entry.file), Ok) {
+            Ok(record) => Ok((entry.file, record)),
+            Err(errno) => {
+                self.unbear(above, bytes);
+                Err(errno)
+            }
+        }
+    }
+
+    /// A new file that can't be used goes again.
+    fn unbear(&self, above: u64, bytes: &[u8]) {
+        let undone = self.inodes.file(above).and_then(|directory| {
+            let act = Act::Unlink { directory, name: name_of(bytes)?, is_open: false };
+            self.take(&Caller { uid: 0, gid: 0, pid: 0 }, act)
+        });
+        if undone.is_err() {
+            // Then it is there, and the kernel believes that it is not.
+            self.tell(Change::Name(above, bytes));
+        }
     }
 
     fn open_handle(&self, file: &FileId, purpose: Purpose) -> Result<u64, Errno> {
@@ -127,7 +156,7 @@ impl Tree {
         }
     }
 
-    fn close_handle(&self, handle: u64) {
+    pub(super) fn close_handle(&self, handle: u64) {
         // It fails only if the handle was lost with its session, and then nothing is left to close.
         let _ = self.desk.call(&Actor::ROOT, Call::Close { handle: number_of(handle) });
     }
@@ -136,9 +165,11 @@ impl Tree {
     pub fn release(&self, inode: u64, handle: u64) {
         let Some(open) = self.opens.get(inode) else { return };
         let mut inner = open.lock();
-        inner.opens = inner.opens.saturating_sub(1);
+        // All may be closed already, at the end.
+        let Some(at) = inner.handles.iter().position(|known| *known == handle) else { return };
+        inner.handles.swap_remove(at);
         let is_writer = handle & 1 != 0;
-        if is_writer && inner.opens > 0 && !open.is_unlinked() {
+        if is_writer && !inner.handles.is_empty() && !self.is_unlinked(&open) {
             // Whoever closes it last tries again, and says so if it can't be stored.
             let _ = self.settle(&open, &mut inner);
         }
@@ -165,7 +196,7 @@ impl Tree {
         if purpose.writes || purpose.truncates {
             inner.writer = (caller.uid, caller.gid);
         }
-        if inner.opens == 0 {
+        if inner.handles.is_empty() {
             self.choose_first(open, inner, purpose, caller, register)?;
         }
         if purpose.truncates {

@@ -5,7 +5,7 @@ use std::{
     ops::Deref,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -19,16 +19,17 @@ use super::{Tree, body::Body, lock};
 pub(super) struct Open {
     pub(super) inode: u64,
     pub(super) file: FileId,
-    /// It has lost its last name: nobody needs its bytes when it is closed.
-    is_unlinked: AtomicBool,
+    /// It has lost its last name, when so many sessions less one had been lost: nobody needs its bytes
+    /// when it is closed. 0 if it has a name.
+    unlinked: AtomicU64,
     inner: Mutex<Inner>,
 }
 
 /// What changes about it.
 pub(super) struct Inner {
     pub(super) body: Body,
-    /// How often the kernel has it open. All these go the same way.
-    pub(super) opens: u32,
+    /// Under which handles the kernel has it open. All these go the same way.
+    pub(super) handles: Vec<u64>,
     /// There while the kernel uses the backing file by itself.
     pub(super) registration: Option<Registration>,
     /// Who last opened it to write, or changed its size: user and group.
@@ -37,6 +38,9 @@ pub(super) struct Inner {
     pub(super) is_dirty: bool,
     /// A size or a time that the directory was not told.
     pub(super) is_unreported: bool,
+    /// How many sessions had been lost when the directory was last told. None if it was not told since
+    /// the file was at rest.
+    pub(super) reported: Option<u64>,
     /// It may run as its owner or group, which a write by others ends.
     pub(super) has_suid: bool,
     /// It is on the disk's list of what is being written.
@@ -47,23 +51,25 @@ pub(super) struct Inner {
     pub(super) age: u32,
     /// Nobody has it open, but it could not be stored: kept, and tried again.
     pub(super) is_retained: bool,
+    /// And it is one of those whose number is bounded.
+    is_counted: bool,
 }
 
 impl Open {
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
-
-    pub(super) fn is_unlinked(&self) -> bool {
-        self.is_unlinked.load(Ordering::Acquire)
-    }
 }
 
-/// At most as many as the client has handles, calls under way and files that could not be stored; the
-/// memory of the last is bounded by the reservoir.
+/// The most backing files that are kept open because the directory could not be told of them.
+const RETAINED_FILES_MAX: usize = 256;
+
+/// At most as many as the client has handles, calls under way and files that could not be stored; of the
+/// last the memory is bounded by the reservoir, and the others by [`RETAINED_FILES_MAX`].
 #[derive(Default)]
 pub(super) struct Opens {
     slots: Mutex<BTreeMap<u64, Slot>>,
+    retained_files: AtomicUsize,
 }
 
 struct Slot {
@@ -78,19 +84,21 @@ impl Opens {
             open: Arc::new(Open {
                 inode,
                 file: file.clone(),
-                is_unlinked: AtomicBool::new(false),
+                unlinked: AtomicU64::new(0),
                 inner: Mutex::new(Inner {
                     body: Body::Rest,
-                    opens: 0,
+                    handles: Vec::new(),
                     registration: None,
                     writer: (0, 0),
                     is_dirty: false,
                     is_unreported: false,
+                    reported: None,
                     has_suid: false,
                     is_noted: false,
                     settles: 0,
                     age: 0,
                     is_retained: false,
+                    is_counted: false,
                 }),
             }),
             holds: 0,
@@ -99,17 +107,18 @@ impl Opens {
         Arc::clone(&slot.open)
     }
 
-    /// Gives up a hold; whether that was the last one of a file without a name.
-    fn let_go(&self, inode: u64) -> bool {
+    /// Gives up a hold. If that was the last one of a file without a name: how many sessions had been lost
+    /// when it lost it.
+    fn let_go(&self, inode: u64) -> Option<u64> {
         let mut slots = lock(&self.slots);
-        let Some(slot) = slots.get_mut(&inode) else { return false };
+        let slot = slots.get_mut(&inode)?;
         slot.holds -= 1;
         if slot.holds > 0 {
-            return false;
+            return None;
         }
-        let is_unlinked = slot.open.is_unlinked();
+        let unlinked = slot.open.unlinked.load(Ordering::Acquire);
         slots.remove(&inode);
-        is_unlinked
+        unlinked.checked_sub(1)
     }
 
     pub(super) fn get(&self, inode: u64) -> Option<Arc<Open>> {
@@ -124,12 +133,13 @@ impl Opens {
         lock(&self.slots).values().map(|slot| Arc::clone(&slot.open)).collect()
     }
 
-    /// Notes that an inode has no name any more; whether it is open, so that it lives on.
-    pub(super) fn unlink(&self, inode: u64) -> bool {
+    /// Notes that an inode has no name any more since so many sessions were lost; whether it is open, so
+    /// that it lives on.
+    pub(super) fn unlink(&self, inode: u64, losses: u64) -> bool {
         let slots = lock(&self.slots);
         let slot = slots.get(&inode);
         if let Some(slot) = slot {
-            slot.open.is_unlinked.store(true, Ordering::Release);
+            slot.open.unlinked.store(losses + 1, Ordering::Release);
         }
         slot.is_some()
     }
@@ -168,39 +178,77 @@ impl Tree {
     /// Gives up a hold.
     pub(super) fn let_go(&self, open: &Open) {
         let mut inner = open.lock();
-        if inner.opens == 0 && !inner.is_retained && !self.rest(open, &mut inner) {
+        if inner.handles.is_empty() && !inner.is_retained && !self.rest(open, &mut inner) {
             // This hold stays, until it can be stored.
             inner.is_retained = true;
+            if matches!(inner.body, Body::File { .. }) {
+                inner.is_counted = true;
+                self.opens.retained_files.fetch_add(1, Ordering::Relaxed);
+            }
             return;
         }
         drop(inner);
-        if self.opens.let_go(open.inode) {
-            self.doom(open.inode);
+        if let Some(losses) = self.opens.let_go(open.inode) {
+            self.doom(open.inode, losses);
         }
     }
 
-    /// Stores what is not stored; whether nothing has to be kept in memory.
+    /// Whether a file has no name, as far as can be known: what took it away may be lost with a session.
+    pub(super) fn is_unlinked(&self, open: &Open) -> bool {
+        let Some(losses) = open.unlinked.load(Ordering::Acquire).checked_sub(1) else {
+            return false;
+        };
+        let losses_now = self.desk.losses();
+        if losses == losses_now {
+            return true;
+        }
+        let is_unlinked = match self.record(&open.file) {
+            Ok(record) => record.links == 0,
+            Err(Errno::STALE) => true,
+            // Rather bytes too many than a file without. The next who asks may hear more.
+            Err(_) => return false,
+        };
+        let unlinked = if is_unlinked { losses_now + 1 } else { 0 };
+        open.unlinked.store(unlinked, Ordering::Release);
+        is_unlinked
+    }
+
+    /// Stores what is not stored and tells the directory; whether nothing has to be kept.
     fn rest(&self, open: &Open, inner: &mut Inner) -> bool {
-        if !open.is_unlinked()
-            && let Err(errno) = self.settle(open, inner)
-        {
-            let inode = open.inode;
-            eprintln!(
-                "croft: can't store what was written to inode {inode} ({errno}); trying again"
-            );
-            // What is in a backing file is there, and will be found to have changed.
-            if inner.is_dirty {
+        let is_unlinked = self.is_unlinked(open);
+        let mut is_told = true;
+        if !is_unlinked && let Err(errno) = self.settle(open, inner) {
+            let is_in_file = matches!(inner.body, Body::File { .. });
+            let retained = self.opens.retained_files.load(Ordering::Relaxed);
+            if !is_in_file || inner.is_retained || retained < RETAINED_FILES_MAX {
+                if !inner.is_retained {
+                    let inode = open.inode;
+                    eprintln!(
+                        "croft: can't store what was written to inode {inode} ({errno}); trying again"
+                    );
+                }
                 return false;
             }
+            // It stays on the disk's list of what is being written: the next life looks at it.
+            is_told = false;
         }
         inner.body = Body::Rest;
         inner.registration = None;
         inner.is_dirty = false;
         inner.is_unreported = false;
-        if std::mem::take(&mut inner.is_noted) {
-            self.written(open.inode);
+        let reported = inner.reported.take();
+        if std::mem::take(&mut inner.is_noted) && is_told {
+            self.written(open.inode, reported);
         }
         true
+    }
+
+    /// A hold that was kept because something could not be stored goes on no more.
+    fn end_retention(&self, inner: &mut Inner) {
+        inner.is_retained = false;
+        if std::mem::take(&mut inner.is_counted) {
+            self.opens.retained_files.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Stores what has been in memory for long, and tries again what could not be stored.
@@ -213,9 +261,9 @@ impl Tree {
             return;
         }
         inner.age = 0;
-        if inner.is_retained && inner.opens == 0 {
+        if inner.is_retained && inner.handles.is_empty() {
             if self.rest(open, &mut inner) {
-                inner.is_retained = false;
+                self.end_retention(&mut inner);
                 drop(inner);
                 self.let_go(open);
             }
@@ -225,5 +273,27 @@ impl Tree {
             drop(inner);
             self.changed(open.inode);
         }
+    }
+
+    /// Stores a file, makes its bytes safe and closes it, under whatever handles it is open: the kernel may
+    /// have gone without saying so of each.
+    pub(super) fn finish_open(&self, open: &Open) -> Result<(), Errno> {
+        let mut inner = open.lock();
+        if !self.is_unlinked(open) {
+            self.settle(open, &mut inner)?;
+            inner.sync_file()?;
+        }
+        let handles = std::mem::take(&mut inner.handles);
+        let was_retained = inner.is_retained;
+        self.end_retention(&mut inner);
+        drop(inner);
+        for handle in handles {
+            self.close_handle(handle);
+            self.let_go(open);
+        }
+        if was_retained {
+            self.let_go(open);
+        }
+        Ok(())
     }
 }

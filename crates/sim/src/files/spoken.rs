@@ -60,12 +60,12 @@ pub(crate) fn outcome(result: Result<Reply, Failure>) -> Outcome {
         Err(Failure::Refused(Refusal::Gone)) => return Outcome::Refused("ENOENT"),
         Err(Failure::Refused(refusal)) => return Outcome::Refused(refusal.errno()),
         Err(Failure::Lost) => return Outcome::Lost,
-        Err(Failure::Busy) => return Outcome::Busy,
+        Err(Failure::Busy | Failure::TooManyOpen) => return Outcome::Busy,
         Err(Failure::Cancelled) => return Outcome::Cancelled,
     };
     Outcome::Seen(match reply {
-        Reply::Done => Seen::Nothing,
-        Reply::Entry(entry) => Seen::File(entry.file),
+        Reply::Done | Reply::Gone(_) | Reply::Changed(_) => Seen::Nothing,
+        Reply::Entry(entry, _) => Seen::File(entry.file),
         Reply::File(file) => Seen::Stat(stat(&file)),
         Reply::Names { entries, is_all } => {
             let names = entries.into_iter().map(|(name, entry)| (name, entry.file));

@@ -341,3 +341,139 @@ fn a_size_that_nobody_reported_before_a_crash_is_found() {
     assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().size, 5_100);
     assert!(lock(&world.tree.stale).is_empty());
 }
+
+#[test]
+fn what_the_directory_could_not_be_told_at_the_last_close_is_told_later() {
+    for size in [10, 5_000] {
+        let world = World::new();
+        let (inode, handle) = world.create("a");
+        world.tree.write(inode, 0, &vec![7; size], false).unwrap();
+        world.tree.unreportable.store(inode, Ordering::Relaxed);
+        world.tree.release(inode, handle);
+        assert_eq!(world.size(inode), size as u64, "whoever looks sees what is true");
+        world.tree.unreportable.store(0, Ordering::Relaxed);
+        (0..10).for_each(|_| world.tree.tidy());
+        assert!(world.tree.opens.is_empty());
+        assert_eq!(world.size(inode), size as u64);
+        assert_eq!(world.cat("a"), vec![7; size]);
+    }
+}
+
+#[test]
+fn a_file_that_can_not_be_stored_at_the_end_keeps_no_other_from_being_stored() {
+    let world = World::new();
+    let opened: Vec<(u64, u64)> = (0..3).map(|n| world.create(&format!("f{n}"))).collect();
+    for (inode, _) in &opened {
+        world.tree.write(*inode, 0, b"bytes", false).unwrap();
+    }
+    let (bad, _) = opened[0];
+    world.tree.unreportable.store(bad, Ordering::Relaxed);
+    assert_eq!(world.tree.finish(), Err(Errno::AGAIN));
+    let open: Vec<u64> = world.tree.opens.all().iter().map(|open| open.inode).collect();
+    assert_eq!(open, [bad], "all others are stored and closed");
+    world.tree.unreportable.store(0, Ordering::Relaxed);
+    let world = world.restart();
+    for n in 0..3 {
+        assert_eq!(world.cat(&format!("f{n}")), b"bytes");
+    }
+}
+
+#[test]
+fn what_has_no_name_is_gone_at_the_end_whether_or_not_the_kernel_has_closed_it() {
+    let world = World::new();
+    let inode = world.file("a", b"bytes");
+    let opened = world.open(inode, WRITES);
+    world.tree.unlink(ROOT, b"a", &ME).unwrap();
+    world.tree.finish().unwrap();
+    assert!(world.tree.opens.is_empty());
+    assert!(world.tree.content.get(inode).unwrap().is_none());
+    // What comes late does no harm.
+    world.tree.release(inode, opened.handle);
+}
+
+#[test]
+fn bytes_that_are_missing_are_an_error_and_not_zeros() {
+    let world = World::new();
+    let inode = world.file("a", b"bytes");
+    world.tree.content.remove(inode).unwrap();
+    let opened = world.open(inode, READS);
+    assert_eq!(world.tree.read(inode, 0, 10, <[u8]>::len), Err(Errno::IO));
+    world.tree.release(inode, opened.handle);
+}
+
+#[test]
+fn a_size_is_told_only_of_bytes_that_are_stored() {
+    let world = World::new();
+    let (inode, _) = world.create("a");
+    world.tree.write(inode, 0, &[7; 100], false).unwrap();
+    let open = world.tree.opens.get(inode).unwrap();
+    world.tree.set_size(&open, &mut open.lock(), 50).unwrap();
+    drop(open);
+    let world = world.crash();
+    assert_eq!(world.cat("a"), [7; 50]);
+}
+
+#[test]
+fn bytes_stay_if_what_took_the_name_away_may_be_lost() {
+    let world = World::new();
+    let inode = world.file("a", b"bytes");
+    let elsewhen = world.tree.desk.losses() + 1;
+    world.tree.doom(inode, elsewhen);
+    // And what comes behind it goes on.
+    let other = world.file("b", b"other");
+    world.tree.unlink(ROOT, b"b", &ME).unwrap();
+    world.sync();
+    world.tree.tidy();
+    assert_eq!(world.tree.doomed_count(), 0);
+    assert!(world.tree.content.get(other).unwrap().is_none());
+    assert_eq!(world.cat("a"), b"bytes");
+}
+
+#[test]
+fn an_open_file_whose_lost_name_comes_back_is_stored_when_it_is_closed() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    world.tree.write(inode, 0, b"bytes", false).unwrap();
+    world.tree.opens.unlink(inode, world.tree.desk.losses() + 1);
+    world.tree.release(inode, handle);
+    assert_eq!(world.tree.doomed_count(), 0);
+    assert_eq!(world.cat("a"), b"bytes");
+}
+
+#[test]
+fn the_directory_is_told_again_what_may_be_lost_with_a_session() {
+    let world = World::new();
+    for (name, size) in [("a", 10), ("b", 5_000)] {
+        let (inode, handle) = world.create(name);
+        world.tree.write(inode, 0, &vec![7; size], false).unwrap();
+        let open = world.tree.opens.get(inode).unwrap();
+        let mut inner = open.lock();
+        assert_eq!(world.tree.settle(&open, &mut inner), Ok(true));
+        assert_eq!(world.tree.settle(&open, &mut inner), Ok(false));
+        inner.reported = Some(world.tree.desk.losses() + 1);
+        assert_eq!(world.tree.settle(&open, &mut inner), Ok(true));
+        assert_eq!(world.tree.settle(&open, &mut inner), Ok(false));
+        drop(inner);
+        world.tree.release(inode, handle);
+    }
+}
+
+#[test]
+fn a_create_for_which_there_is_no_handle_leaves_no_file() {
+    let world = World::new();
+    let inode = world.file("a", b"");
+    let mut handles = Vec::new();
+    let errno = loop {
+        match world.tree.open(inode, READS, &ME, &no_passthrough) {
+            Ok(opened) => handles.push(opened.handle),
+            Err(errno) => break errno,
+        }
+    };
+    assert_eq!(errno, Errno::NFILE);
+    let create =
+        || world.tree.create(ROOT, b"b", 0o644, true, WRITES, &ME, &no_passthrough).map(drop);
+    assert_eq!(create(), Err(Errno::NFILE));
+    assert_eq!(world.tree.lookup(ROOT, b"b"), Err(Errno::NOENT));
+    world.tree.release(inode, handles[0]);
+    assert_eq!(create(), Ok(()));
+}

@@ -164,3 +164,29 @@ fn two_names_change_places() {
     assert_eq!(world.tree.rename((ROOT, b"a"), (ROOT, b"b"), Over::Refuse, &ME), Err(Errno::EXIST));
     assert_eq!(world.tree.doomed_count(), 0);
 }
+
+#[test]
+fn a_name_that_is_replaced_while_it_is_listed_stays_listed() {
+    let world = World::new();
+    for name in ["a", "b", "c", "d"] {
+        world.file(name, b"");
+    }
+    let handle = world.tree.opendir(ROOT).unwrap();
+    let first = names(&world, ROOT, handle, 0, 3);
+    assert_eq!(first[2].0, "a");
+    let new = world.file("0", b"new");
+    world.tree.rename((ROOT, b"0"), (ROOT, b"b"), Over::Replace, &ME).unwrap();
+    world.tree.unlink(ROOT, b"c", &ME).unwrap();
+    let rest = names(&world, ROOT, handle, first[2].1, 10);
+    assert_eq!(rest.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["b", "d"]);
+    let mut found = Vec::new();
+    world
+        .tree
+        .readdirplus(ROOT, handle, first[2].1, &mut |listed, attributes| {
+            found.push((listed.name.to_vec(), attributes.inode));
+            false
+        })
+        .unwrap();
+    assert_eq!(found[0], (b"b".to_vec(), new));
+    assert_eq!(found.len(), 2);
+}
