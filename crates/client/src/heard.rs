@@ -207,9 +207,10 @@ impl Client {
         for order in self.queue.orders(|waits| *waits == Waits::Supplies) {
             if let Some(waiting) = self.queue.take(order) {
                 let is_asked = waiting.question == Some(request);
-                match !is_asked || waiting.lack.as_ref().is_none_or(has) {
-                    true => self.queue.put(Some(order), waiting),
-                    false => refused.push(waiting.job),
+                let is_short = is_asked && !waiting.lack.as_ref().is_none_or(has);
+                match is_short && waiting.is_short {
+                    true => refused.push(waiting.job),
+                    false => self.queue.put(Some(order), Waiting { is_short, ..waiting }),
                 }
             }
         }

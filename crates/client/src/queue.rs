@@ -31,6 +31,9 @@ pub(crate) struct Waiting {
     pub(crate) is_contended: bool,
     /// Whether it was denied something: a second time counts.
     pub(crate) is_denied: bool,
+    /// Whether the group had nothing left for it: a second time counts, since what it lacked may have been
+    /// another thing by then.
+    pub(crate) is_short: bool,
     /// What could not be had.
     pub(crate) lack: Option<Lack>,
     /// Whether everything that may use it up has been pushed since.
@@ -78,6 +81,7 @@ impl Waiting {
             waits: Waits::Nothing,
             wants: Vec::new(),
             is_contended: false,
+            is_short: false,
             is_denied: false,
             lack: None,
             is_pushed: false,
