@@ -312,7 +312,7 @@ impl Client {
         let parent = Field::Parent.of(file);
         let is_known = self.holder.knows(now, &parent) != Knowledge::None
             && self.facts.has(file, &Field::Parent);
-        let has_name = self.facts.record(file).is_some_and(|record| record.links > 0);
+        let has_name = self.facts.record(file).is_some_and(|record| record.has_name());
         self.facts.is_gone(file) || (is_known && has_name)
     }
 
@@ -321,11 +321,11 @@ impl Client {
         if self.handles.is_open(file) {
             return Ok(Reply::Done);
         }
-        let links = self.see(now, |sight| {
+        let has_name = self.see(now, |sight| {
             sight.know(&[Want { scope: Field::Parent.of(file), kind: Kind::Read }])?;
-            Ok(sight.file(file)?.links)
+            Ok(sight.file(file)?.has_name())
         })?;
-        if links > 0 {
+        if has_name {
             return Ok(Reply::Done);
         }
         let act = Act::Reap { file: file.clone() };

@@ -78,7 +78,7 @@ pub(crate) fn may_open(
 ) -> Result<(), Stop> {
     let record = sight.file(file)?;
     // Whoever has not opened a file while it had a name has no way to it.
-    if record.links == 0 && !is_open {
+    if !record.has_name() && !is_open {
         return Err(Refusal::Gone.into());
     }
     match record.sort {

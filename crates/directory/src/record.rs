@@ -277,6 +277,11 @@ impl File {
         }
     }
 
+    /// Whether a name leads to it. A directory goes with its name; its links count other things.
+    pub fn has_name(&self) -> bool {
+        self.sort == Sort::Directory || self.links > 0
+    }
+
     /// Its extended attributes, by name.
     pub fn attributes(&self) -> &[(Vec<u8>, Vec<u8>)] {
         self.rare.as_ref().map_or(&[], |rare| &rare.attributes)
