@@ -45,9 +45,9 @@ pub struct InitArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub home: Home,
-    /// Mount the tree here once it runs; may be given more than once
+    /// Mount the tree here once it runs
     #[arg(long, value_name = "PATH")]
-    pub mount: Vec<PathBuf>,
+    pub mount: Option<PathBuf>,
     /// Stop when the process that started this one ends
     #[arg(long, hide = true)]
     pub with_parent: bool,
@@ -152,7 +152,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let options = Options { has_passthrough, ..usual };
     let (mounts, is_stopping) = (BTreeMap::new(), false);
     let running = Arc::new(Mutex::new(Running { machine, options, mounts, is_stopping }));
-    for path in &args.mount {
+    if let Some(path) = &args.mount {
         lock(&running).mount(&std::path::absolute(path)?)?;
     }
     let asked = Arc::clone(&running);
