@@ -29,6 +29,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("blake3", "the one hash"),
     ("borsh", "the one canonical encoding"),
     ("ed25519-dalek", "the one signature"),
+    ("arc-malachitebft-core-consensus", "the engine behind `group`, without I/O"),
+    ("arc-malachitebft-core-types", "its vocabulary"),
     ("triomphe", "a counted slice behind a thin pointer"),
 ];
 

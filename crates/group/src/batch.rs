@@ -1,0 +1,203 @@
+//! What is decided: commands in order, the time at which they happen, and who is to sit in the group.
+
+use base::{Digest, Domain, Instant, Malformed};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{
+    ballot::Certificate,
+    seal::{Notary, Seal, Sealable},
+    seat::{Seat, Seats},
+};
+
+const BATCH: Domain = Domain::new("group batch v1");
+
+/// What a leader proposes.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Batch {
+    /// Who made it. It leads on from here, if this is decided.
+    pub leader: Seat,
+    /// The agreed time. Never less than that of the decision before.
+    pub time: Instant,
+    /// The commands, in order. What they mean is not the group's business.
+    pub commands: Vec<Vec<u8>>,
+    /// A change of members.
+    pub change: Option<Change>,
+}
+
+impl Batch {
+    /// What is voted on.
+    pub fn digest(&self) -> Digest {
+        Digest::of(BATCH, &base::encode(self))
+    }
+}
+
+/// A change of members, in two decisions: who is to sit here, and when all of them have caught up,
+/// that they do.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Change {
+    /// These are to be the members; so many wish it that one of them is honest.
+    Plan {
+        /// The members to be.
+        seats: Vec<Seat>,
+        /// Who wishes it, in order, with their seals on a [`Wish`].
+        wishes: Vec<(Seat, Seal)>,
+    },
+    /// They are, from the next height on; the new ones say that they have caught up.
+    Enact {
+        /// The new members, in order, with their seals on [`Ready`].
+        ready: Vec<(Seat, Seal)>,
+    },
+}
+
+/// A member wishes that these be the members.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Wish {
+    /// Since when the members are as they are: wishes do not outlive them.
+    pub epoch: u64,
+    /// The members to be, in order.
+    pub seats: Vec<Seat>,
+}
+
+impl Sealable for Wish {
+    const KIND: u8 = 3;
+}
+
+/// A member to be has caught up.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Ready {
+    /// Since when the members are as they are.
+    pub epoch: u64,
+    /// The members to be, in order.
+    pub seats: Vec<Seat>,
+    /// Who has caught up.
+    pub seat: Seat,
+}
+
+impl Sealable for Ready {
+    const KIND: u8 = 4;
+}
+
+/// What the decisions so far leave behind for the next one.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Tip {
+    /// The last place that was decided.
+    pub height: u64,
+    /// Its time.
+    pub time: Instant,
+    /// Who leads.
+    pub leader: Seat,
+    /// The first height at which the members were these.
+    pub epoch: u64,
+    /// The members, in order.
+    pub seats: Vec<Seat>,
+    /// The members to be, in order, while they catch up.
+    pub plan: Option<Vec<Seat>>,
+}
+
+/// Every so often another member leads, so that none can keep somebody's commands out for ever.
+const TERM: u64 = 4_096;
+
+impl Tip {
+    /// Before the first decision. None if these can't be a group.
+    pub fn first(seats: Vec<Seat>) -> Option<Tip> {
+        let seats = Seats::new(seats)?;
+        Some(Tip {
+            height: 0,
+            time: Instant::START,
+            leader: *seats.leader(0),
+            epoch: 1,
+            seats: seats.list().to_vec(),
+            plan: None,
+        })
+    }
+
+    /// The members, with their leader.
+    pub fn members(&self) -> Seats {
+        let seats = Seats::new(self.seats.clone()).expect("a group has members");
+        seats.led_by(self.leader)
+    }
+
+    /// The members to be, that are not members yet.
+    pub fn learners(&self) -> impl Iterator<Item = &Seat> {
+        let plan = self.plan.iter().flatten();
+        plan.filter(|seat| self.seats.binary_search(seat).is_err())
+    }
+
+    /// Whether a change of members may be decided next.
+    pub fn admits<N: Notary>(&self, change: &Change, group: &Digest, notary: &N) -> bool {
+        let are_sealed = |seals: &[(Seat, Seal)], bytes: &dyn Fn(Seat) -> Vec<u8>| {
+            seals.is_sorted_by(|(one, _), (other, _)| one < other)
+                && seals.iter().all(|(seat, seal)| notary.is_sealed(&seat.key, &bytes(*seat), seal))
+        };
+        match change {
+            Change::Plan { seats, wishes } => {
+                let is_sound = Seats::new(seats.clone()).is_some_and(|set| set.list() == seats);
+                let members = self.members();
+                let wish = Wish { epoch: self.epoch, seats: seats.clone() }.sealed_bytes(group);
+                is_sound
+                    && *seats != self.seats
+                    && self.plan.as_ref() != Some(seats)
+                    && (members.witnesses()..=members.list().len()).contains(&wishes.len())
+                    && wishes.iter().all(|(seat, _)| members.contains(seat))
+                    && are_sealed(wishes, &|_| wish.clone())
+            }
+            Change::Enact { ready } => {
+                let Some(plan) = &self.plan else { return false };
+                let bytes = |seat| {
+                    Ready { epoch: self.epoch, seats: plan.clone(), seat }.sealed_bytes(group)
+                };
+                ready.iter().map(|(seat, _)| seat).eq(self.learners()) && are_sealed(ready, &bytes)
+            }
+        }
+    }
+
+    /// The tip after this batch, which has been decided.
+    #[must_use]
+    pub fn after(&self, batch: &Batch) -> Tip {
+        let height = self.height + 1;
+        let mut tip = Tip { height, time: batch.time, leader: batch.leader, ..self.clone() };
+        match &batch.change {
+            Some(Change::Plan { seats, .. }) => tip.plan = Some(seats.clone()),
+            Some(Change::Enact { .. }) => {
+                if let Some(seats) = tip.plan.take() {
+                    (tip.seats, tip.epoch) = (seats, height + 1);
+                }
+            }
+            None => {}
+        }
+        let members = tip.members();
+        tip.leader = match height % TERM {
+            0 => *members.rotated().leader(0),
+            _ => *members.leader(0),
+        };
+        tip
+    }
+}
+
+/// A batch with its place, and what proves that it has it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Decision {
+    /// Its place. The first is 1.
+    pub height: u64,
+    /// What was decided.
+    pub batch: Batch,
+    /// Why it is believed.
+    pub certificate: Certificate,
+}
+
+impl Decision {
+    /// Whether it follows this tip.
+    pub fn follows<N: Notary>(&self, tip: &Tip, group: &Digest, notary: &N) -> bool {
+        let Decision { height, batch, certificate } = self;
+        *height == tip.height + 1
+            && certificate.height == *height
+            && certificate.step == crate::ballot::Step::Precommit
+            && certificate.value == batch.digest()
+            && certificate.is_valid(group, &tip.members(), notary)
+    }
+
+    /// The decision of these bytes.
+    pub fn of(bytes: &[u8], bytes_max: usize) -> Result<Decision, Malformed> {
+        base::decode(bytes, bytes_max)
+    }
+}

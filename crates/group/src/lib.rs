@@ -1,0 +1,27 @@
+//! A replicated state machine over an existing BFT engine.
+//!
+//! Of 3f+1 members f may crash, lose their disks or lie, and the others still agree on one order of commands
+//! and on the time of each. What commands mean is not known here.
+//!
+//! Reading order: [`Seats`] are who decides; a [`Batch`] is what is decided, a [`Tip`] what the decisions so
+//! far leave behind for the next; [`Replica`] is one member, with the engine behind a seam of ours;
+//! `Clock` is how members agree on the time.
+
+mod ballot;
+mod batch;
+mod clock;
+mod engine;
+mod message;
+mod pending;
+mod replica;
+mod seal;
+mod seat;
+
+pub use ballot::{Certificate, Passage, Proposal, Step, Vote};
+pub use batch::{Batch, Change, Decision, Ready, Tip, Wish};
+pub use clock::Doubt;
+pub use engine::{Evidence, Fact, Patience, Wait, Word};
+pub use message::{Message, Summary};
+pub use replica::{Input, Output, Record, Replica, Settings};
+pub use seal::{Ed25519, Notary, Seal, Sealable, Sealed};
+pub use seat::{Seat, Seats};

@@ -1,0 +1,91 @@
+//! What members say to one another.
+
+use base::{Digest, Instant};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{
+    ballot::Vote,
+    batch::{Batch, Decision, Tip},
+    engine::Word,
+    seal::{Seal, Sealed},
+    seat::Seat,
+};
+
+/// What one member says to another. Who says it is known from how it came.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Message {
+    /// A word of the engine, and the batch that a proposal is about.
+    Word(Word, Option<Batch>),
+    /// Commands for the leader.
+    Commands(Vec<Vec<u8>>),
+    /// "I have started. What have you seen of me, and what time is it?"
+    Hello {
+        /// Tells hellos apart.
+        nonce: u64,
+    },
+    /// The answer.
+    Welcome {
+        /// Of the hello.
+        nonce: u64,
+        /// The agreed time.
+        time: Instant,
+        /// The last place that was decided.
+        height: u64,
+        /// The last vote that came from the one who said hello.
+        seen: Option<Sealed<Vote>>,
+    },
+    /// "I have this many decisions. What comes next?"
+    Behind {
+        /// The last place that is known.
+        height: u64,
+    },
+    /// What comes next, if it is still at hand.
+    Decisions(Vec<Decision>),
+    /// It is not at hand any more, but what all decisions up to some point have led to is.
+    Offer(Summary),
+    /// "Give me a piece of that."
+    Fetch {
+        /// The point.
+        height: u64,
+        /// From which byte on.
+        from: u64,
+    },
+    /// A piece.
+    Piece {
+        /// The point.
+        height: u64,
+        /// From which byte on.
+        from: u64,
+        /// Not empty.
+        bytes: Vec<u8>,
+    },
+    /// Who should sit here.
+    Wish {
+        /// Since when the members are as they are.
+        epoch: u64,
+        /// The members to be.
+        seats: Vec<Seat>,
+        /// The seal on a [`crate::Wish`].
+        seal: Seal,
+    },
+    /// "I have caught up."
+    Ready {
+        /// Since when the members are as they are.
+        epoch: u64,
+        /// The members to be.
+        seats: Vec<Seat>,
+        /// The seal on a [`crate::Ready`].
+        seal: Seal,
+    },
+}
+
+/// What all decisions up to some point have led to.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Summary {
+    /// The point.
+    pub tip: Tip,
+    /// The digest of the state's bytes.
+    pub state: Digest,
+    /// How many there are.
+    pub bytes: u64,
+}

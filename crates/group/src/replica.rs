@@ -1,0 +1,658 @@
+//! One member of a group.
+//!
+//! It has no disk, no clock and no network. Whatever it says to others that binds it (votes, proposals) leaves
+//! only after what it follows from is safe in its log; the shell says when that is so.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use base::{Digest, Instant, Machine};
+
+use crate::{
+    ballot::{Certificate, Step, Vote},
+    batch::{Batch, Decision, Tip},
+    clock::Clock,
+    engine::{Deed, Engine, Evidence, Fact, Wait, Word},
+    message::{Message, Summary},
+    pending::Pending,
+    seal::{Notary, Seal, Sealable as _, Sealed},
+    seat::{Seat, Seats},
+};
+
+use catching_up::CatchingUp;
+use greeting::Greeting;
+
+pub use interface::{Input, Output, Record, Settings};
+
+mod catching_up;
+mod greeting;
+mod interface;
+mod membership;
+mod recovery;
+mod serving;
+
+/// So many proofs of lies are kept.
+const EVIDENCE_MAX: usize = 64;
+/// So many batches are kept at one height.
+const BATCHES_MAX: usize = 32;
+
+/// A member.
+pub struct Replica<N> {
+    group: Digest,
+    me: Seat,
+    notary: N,
+    settings: Settings,
+    tip: Tip,
+    members: Seats,
+    engine: Engine,
+    /// Whether the engine is at work on the next height.
+    is_on: bool,
+    /// Whether another member is.
+    is_called: bool,
+    pending: Pending,
+    clock: Clock,
+    /// The batches of the next height. At most [`BATCHES_MAX`].
+    batches: BTreeMap<Digest, Batch>,
+    /// What the engine waits for. A few in each round, and a new round ends those of the last.
+    waits: BTreeMap<(Wait, u32), Instant>,
+    deeds: VecDeque<Deed>,
+    /// Records of this step.
+    records: Vec<Record>,
+    /// What waits for the log, with the mark for which. Bounded by what one height has to say.
+    held: VecDeque<(u64, Output)>,
+    /// The last record, the last that was asked to be safe, and the last that is.
+    mark: u64,
+    syncing: u64,
+    safe: u64,
+    /// The last decisions.
+    recent: VecDeque<Arc<Decision>>,
+    recent_bytes: usize,
+    /// The last two checkpoints.
+    checkpoints: VecDeque<(Summary, Arc<[u8]>)>,
+    /// Points whose state has been asked for.
+    asked: VecDeque<Tip>,
+    /// The last vote of each member that came here.
+    seen: BTreeMap<Seat, Sealed<Vote>>,
+    /// Own votes at the next height.
+    cast: Vec<Vote>,
+    evidence: VecDeque<Evidence>,
+    wish: Option<Vec<Seat>>,
+    wishes: BTreeMap<Seat, (Vec<Seat>, Seal)>,
+    ready: BTreeMap<Seat, Seal>,
+    /// When to say again what has not been heard: wishes, and that this member is ready.
+    say_again_at: Option<Instant>,
+    greeting: Option<Greeting>,
+    catching_up: CatchingUp,
+    /// When who was last given decisions.
+    served: BTreeMap<Seat, Instant>,
+    /// What the log has of the next height, until the engine has been told.
+    replay: Option<Vec<Fact>>,
+    /// When all were last asked for the time.
+    time_asked_at: Option<Instant>,
+    is_stale: bool,
+    /// Whether it has sat here before.
+    has_left: bool,
+}
+
+impl<N: Notary> Replica<N> {
+    /// A member of a group that has this tip, with an empty log. One that is not among the members learns
+    /// until it is.
+    pub fn new(
+        settings: Settings,
+        group: Digest,
+        me: Seat,
+        notary: N,
+        tip: Tip,
+        now: Instant,
+    ) -> Replica<N> {
+        let members = tip.members();
+        let patience = settings.patience;
+        let mut replica = Replica {
+            engine: Engine::new(group, me, patience, tip.height + 1, members.clone()),
+            pending: Pending::new(settings.pending_count_max, settings.pending_bytes_max),
+            clock: Clock::new(settings.doubt, tip.time, now),
+            greeting: None,
+            catching_up: CatchingUp::default(),
+            group,
+            me,
+            notary,
+            settings,
+            tip,
+            members,
+            is_on: false,
+            is_called: false,
+            batches: BTreeMap::new(),
+            waits: BTreeMap::new(),
+            deeds: VecDeque::new(),
+            records: Vec::new(),
+            held: VecDeque::new(),
+            mark: 0,
+            syncing: 0,
+            safe: 0,
+            recent: VecDeque::new(),
+            recent_bytes: 0,
+            checkpoints: VecDeque::new(),
+            asked: VecDeque::new(),
+            seen: BTreeMap::new(),
+            cast: Vec::new(),
+            evidence: VecDeque::new(),
+            wish: None,
+            wishes: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            say_again_at: None,
+            served: BTreeMap::new(),
+            replay: None,
+            time_asked_at: None,
+            is_stale: false,
+            has_left: false,
+        };
+        if !replica.is_member() {
+            replica.say_again_at = Some(now);
+        }
+        replica
+    }
+
+    /// What the decisions so far leave behind.
+    pub fn tip(&self) -> &Tip {
+        &self.tip
+    }
+
+    /// Its seat.
+    pub fn seat(&self) -> Seat {
+        self.me
+    }
+
+    /// The members, with their leader.
+    pub fn members(&self) -> &Seats {
+        &self.members
+    }
+
+    /// Whether it votes.
+    pub fn is_member(&self) -> bool {
+        self.members.contains(&self.me)
+    }
+
+    /// The agreed time, as far as this member knows.
+    pub fn time(&self, now: Instant) -> Instant {
+        self.clock.time(now).max(self.tip.time)
+    }
+
+    /// When the agreed time will be this, on the own clock.
+    pub fn local(&self, time: Instant) -> Instant {
+        self.clock.local(time)
+    }
+
+    /// Proofs of lies, the latest ones.
+    pub fn evidence(&self) -> impl Iterator<Item = &Evidence> {
+        self.evidence.iter()
+    }
+
+    /// Whether something waits to be decided.
+    pub fn is_busy(&self) -> bool {
+        self.is_on || !self.pending.is_empty()
+    }
+
+    fn others(&self) -> impl Iterator<Item = Seat> + use<N> {
+        let (me, members) = (self.me, self.members.clone());
+        (0..members.list().len()).map(move |n| members.list()[n]).filter(move |seat| *seat != me)
+    }
+
+    fn is_alone(&self) -> bool {
+        self.members.list() == [self.me]
+    }
+
+    /// Whether there is something to decide.
+    fn is_wanted(&self) -> bool {
+        !self.pending.is_empty()
+            || self.is_called
+            || self.replay.is_some()
+            || self.change_due().is_some()
+    }
+
+    fn may_vote(&self) -> bool {
+        self.is_member() && self.greeting.is_none() && !self.is_stale
+    }
+
+    /// Does what has come up, until there is nothing more to do.
+    fn run(&mut self, now: Instant, out: &mut Vec<Output>) {
+        loop {
+            while let Some(deed) = self.deeds.pop_front() {
+                self.perform(deed, now, out);
+            }
+            if self.is_on || !self.may_vote() || !self.is_wanted() {
+                break;
+            }
+            if self.is_alone() {
+                self.decide_alone(now, out);
+            } else {
+                self.begin();
+            }
+        }
+        self.flush(out);
+    }
+
+    /// Begins the next height. Never from within the one before.
+    fn begin(&mut self) {
+        self.is_on = true;
+        let mut deeds = Vec::new();
+        let height = self.tip.height + 1;
+        self.engine.begin(&self.notary, height, self.members.clone(), &mut deeds);
+        if let Some(facts) = self.replay.take() {
+            self.engine.begin_replay(&facts);
+            for fact in &facts {
+                self.engine.take(&self.notary, fact.clone(), &mut deeds);
+            }
+            self.engine.end_replay();
+            // They are in the log already.
+            deeds.retain(|deed| !matches!(deed, Deed::Log(fact) if facts.contains(fact)));
+            // Of the rounds that have passed nothing more is wanted.
+            let round = self.engine.round();
+            deeds.retain(|deed| !matches!(deed, Deed::Want { round: other } if *other != round));
+        }
+        self.deeds.extend(deeds);
+    }
+
+    fn perform(&mut self, deed: Deed, now: Instant, out: &mut Vec<Output>) {
+        match deed {
+            Deed::Log(fact) => {
+                if let Fact::Vote(vote) = &fact
+                    && vote.what.seat == self.me
+                {
+                    self.cast.push(vote.what.clone());
+                }
+                self.records.push(Record::Fact(self.tip.height + 1, fact));
+            }
+            Deed::Say(word) => {
+                let batch = match &word {
+                    Word::Proposal(proposal) => self.batches.get(&proposal.what.value).cloned(),
+                    _ => None,
+                };
+                let message = Message::Word(word, batch);
+                self.send_when_safe(self.others(), message);
+            }
+            Deed::Round { leader } => self.forward(leader, out),
+            Deed::Want { round } => self.propose(round, now),
+            Deed::Start { wait, round, after } => {
+                if self.is_on {
+                    self.waits.insert((wait, round), now + after);
+                }
+            }
+            Deed::Stop { wait, round } => {
+                self.waits.remove(&(wait, round));
+            }
+            Deed::StopAll => self.waits.clear(),
+            Deed::Decided { certificate, evidence } => {
+                for evidence in evidence {
+                    self.note(evidence);
+                }
+                if let Some(batch) = self.batches.remove(&certificate.value) {
+                    let height = certificate.height;
+                    self.records.push(Record::Decided(certificate.clone(), None));
+                    self.accept(Decision { height, batch, certificate }, now, out);
+                }
+            }
+        }
+    }
+
+    /// Gives what waits here to who leads.
+    fn forward(&mut self, leader: Seat, out: &mut Vec<Output>) {
+        if leader == self.me || self.pending.is_empty() {
+            return;
+        }
+        let Settings { batch_count_max, batch_bytes_max, .. } = self.settings;
+        let message = Message::Commands(self.pending.first(batch_count_max, batch_bytes_max));
+        out.push(Output::Send { to: leader, message });
+    }
+
+    fn next_batch(&self, now: Instant) -> Batch {
+        let Settings { batch_count_max, batch_bytes_max, .. } = self.settings;
+        Batch {
+            leader: self.me,
+            time: self.time(now),
+            commands: self.pending.first(batch_count_max, batch_bytes_max),
+            change: self.change_due(),
+        }
+    }
+
+    fn propose(&mut self, round: u32, now: Instant) {
+        let batch = self.next_batch(now);
+        let value = batch.digest();
+        self.keep(value, batch);
+        let mut deeds = Vec::new();
+        self.engine.propose(&self.notary, round, value, &mut deeds);
+        self.deeds.extend(deeds);
+    }
+
+    /// Keeps a batch that may be voted on, also in the log.
+    fn keep(&mut self, value: Digest, batch: Batch) {
+        if self.batches.len() < BATCHES_MAX && !self.batches.contains_key(&value) {
+            self.records.push(Record::Batch(batch.clone()));
+            self.batches.insert(value, batch);
+        }
+    }
+
+    /// The only member decides without asking anybody. The seal comes when somebody wants to see it.
+    fn decide_alone(&mut self, now: Instant, out: &mut Vec<Output>) {
+        (self.is_called, self.replay) = (false, None);
+        let batch = self.next_batch(now);
+        let height = self.tip.height + 1;
+        let (value, step) = (batch.digest(), Step::Precommit);
+        let certificate = Certificate { height, round: 0, step, value, seals: Vec::new() };
+        self.records.push(Record::Decided(certificate.clone(), Some(batch.clone())));
+        self.accept(Decision { height, batch, certificate }, now, out);
+    }
+
+    /// A decision takes its place.
+    fn accept(&mut self, decision: Decision, now: Instant, out: &mut Vec<Output>) {
+        let (was_alone, was_member) = (self.is_alone(), self.is_member());
+        let epoch = self.tip.epoch;
+        let learners: Vec<Seat> = self.tip.learners().copied().collect();
+        self.leave_height();
+        self.clock.on_decided(decision.batch.time, now);
+        for command in &decision.batch.commands {
+            self.pending.on_decided(command);
+        }
+        self.tip = self.tip.after(&decision.batch);
+        self.members = self.tip.members();
+        self.has_left = !self.is_member() && (was_member || self.has_left);
+        // Who is to become a member is told at once, so that it does not miss what comes next.
+        if decision.batch.leader == self.me {
+            let message = Message::Decisions(vec![self.with_seal(&decision)]);
+            let learners = learners.into_iter().chain(self.tip.learners().copied());
+            for to in learners.collect::<BTreeSet<_>>() {
+                out.push(Output::Send { to, message: message.clone() });
+            }
+        }
+        let decision = Arc::new(decision);
+        self.remember(Arc::clone(&decision));
+        // Of many members a quorum has it safe. The only one has to have it itself.
+        let decided = Output::Decided(decision);
+        if was_alone {
+            self.held.push_back((self.mark + 1, decided));
+        } else {
+            out.push(decided);
+        }
+        if self.tip.height.is_multiple_of(self.settings.checkpoint_every) {
+            let want = self.want_state();
+            if was_alone {
+                self.held.push_back((self.mark + 1, want));
+            } else {
+                out.push(want);
+            }
+        }
+        if self.tip.epoch != epoch {
+            self.on_new_epoch();
+        }
+        self.on_plan(now);
+    }
+
+    /// Whatever the next height was, it is another one now.
+    fn leave_height(&mut self) {
+        (self.is_on, self.is_called, self.replay) = (false, false, None);
+        self.batches.clear();
+        self.waits.clear();
+        self.cast.clear();
+    }
+
+    fn on_new_epoch(&mut self) {
+        let members = self.members.clone();
+        self.wishes.clear();
+        self.ready.clear();
+        self.clock.forget(|seat| members.contains(seat));
+        self.seen.retain(|seat, _| members.contains(seat));
+        if self.wish.as_ref() == Some(&self.tip.seats) {
+            self.wish = None;
+        }
+        // Who is still to become a member goes on asking.
+        self.say_again_at = self.say_again_at.filter(|_| !self.is_member());
+    }
+
+    fn note(&mut self, evidence: Evidence) {
+        self.records.push(Record::Evidence(evidence.clone()));
+        self.keep_evidence(evidence);
+    }
+
+    fn keep_evidence(&mut self, evidence: Evidence) {
+        if self.evidence.len() == EVIDENCE_MAX {
+            self.evidence.pop_front();
+        }
+        self.evidence.push_back(evidence);
+    }
+
+    fn send_when_safe(&mut self, to: impl Iterator<Item = Seat>, message: Message) {
+        let mark = self.mark + u64::from(!self.records.is_empty());
+        for to in to {
+            self.held.push_back((mark, Output::Send { to, message: message.clone() }));
+        }
+    }
+
+    /// Writes the records of this step, and lets go of what is safe to say.
+    fn flush(&mut self, out: &mut Vec<Output>) {
+        if !self.records.is_empty() {
+            self.mark += 1;
+            let record = base::encode(&std::mem::take(&mut self.records));
+            out.push(Output::Persist { mark: self.mark, record });
+        }
+        if let Some((mark, _)) = self.held.back().filter(|(mark, _)| *mark > self.syncing) {
+            self.syncing = *mark;
+            out.push(Output::Sync { mark: *mark });
+        }
+        while let Some((_, output)) = self.held.pop_front_if(|(mark, _)| *mark <= self.safe) {
+            out.push(output);
+        }
+    }
+
+    fn on_heard(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        message: Message,
+        is_fit: bool,
+        out: &mut Vec<Output>,
+    ) {
+        match message {
+            Message::Word(word, batch) => self.on_word(now, from, word, batch, is_fit, out),
+            Message::Commands(commands) => {
+                if is_fit && self.knows(&from) {
+                    for command in commands {
+                        self.pending.push(command);
+                    }
+                }
+            }
+            Message::Hello { nonce } => self.on_hello(now, from, nonce, out),
+            Message::Welcome { nonce, time, height, seen } => {
+                self.on_welcome(now, from, nonce, time, height, seen, out);
+            }
+            Message::Behind { height } => self.on_behind(now, from, height, out),
+            Message::Decisions(decisions) => self.on_decisions(now, from, decisions, out),
+            Message::Offer(summary) => self.on_offer(now, from, summary, out),
+            Message::Fetch { height, from: start } => self.on_fetch(from, height, start, out),
+            Message::Piece { height, from: start, bytes } => {
+                self.on_piece(now, from, height, start, bytes, out);
+            }
+            Message::Wish { epoch, seats, seal } => self.on_wish(from, epoch, seats, seal),
+            Message::Ready { epoch, seats, seal } => self.on_ready(from, epoch, seats, seal),
+        }
+    }
+
+    /// Whether it is a member, or is to be one.
+    fn knows(&self, seat: &Seat) -> bool {
+        self.members.contains(seat) || self.tip.learners().any(|learner| learner == seat)
+    }
+
+    fn on_word(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        word: Word,
+        batch: Option<Batch>,
+        is_fit: bool,
+        out: &mut Vec<Output>,
+    ) {
+        let next = self.tip.height + 1;
+        if word.height() < next {
+            // Whoever says it again does not know that it is decided.
+            if matches!(word, Word::Vote(_, true) | Word::Passage(_)) {
+                self.serve(now, from, word.height() - 1, out);
+            }
+            return;
+        }
+        if !self.members.contains(&from) || from == self.me {
+            return;
+        }
+        if word.height() > next {
+            self.ask(now, from, out);
+            return;
+        }
+        if !self.may_vote() || self.is_alone() || !self.is_authentic(&from, &word) {
+            return;
+        }
+        if let Word::Vote(vote, _) = &word {
+            self.see(vote);
+        }
+        if !self.is_on {
+            self.begin();
+        }
+        match (word, batch) {
+            (Word::Proposal(proposal), Some(batch)) => {
+                self.on_proposal(now, proposal, batch, is_fit, out);
+            }
+            (Word::Proposal(_), None) => {}
+            (word, _) => {
+                let mut deeds = Vec::new();
+                self.engine.hear(&self.notary, word, &mut deeds);
+                self.deeds.extend(deeds);
+            }
+        }
+    }
+
+    /// Whether who says it has sealed it. Certificates are checked by the engine.
+    fn is_authentic(&mut self, from: &Seat, word: &Word) -> bool {
+        let (seat, bytes, seal) = match word {
+            Word::Vote(vote, _) if vote.what.seat == *from => {
+                (vote.what.seat, vote.what.sealed_bytes(&self.group), vote.seal)
+            }
+            Word::Proposal(proposal) if proposal.what.seat != self.me => {
+                (proposal.what.seat, proposal.what.sealed_bytes(&self.group), proposal.seal)
+            }
+            Word::Vote(..) | Word::Proposal(_) => return false,
+            Word::Polka(_) | Word::Passage(_) => return true,
+        };
+        self.members.contains(&seat) && self.engine.is_sealed(&self.notary, &seat, &bytes, &seal)
+    }
+
+    /// Remembers the last vote of a member, so that it can be told if it does not know of it any more.
+    fn see(&mut self, vote: &Sealed<Vote>) {
+        let seen = self.seen.entry(vote.what.seat).or_insert_with(|| vote.clone());
+        if seen.what.order() < vote.what.order() {
+            *seen = vote.clone();
+        }
+    }
+
+    fn on_proposal(
+        &mut self,
+        now: Instant,
+        proposal: Sealed<crate::ballot::Proposal>,
+        batch: Batch,
+        is_fit: bool,
+        out: &mut Vec<Output>,
+    ) {
+        let value = batch.digest();
+        if value != proposal.what.value {
+            return;
+        }
+        let crate::ballot::Proposal { round, valid_round, seat, .. } = proposal.what;
+        let is_known = self.batches.contains_key(&value);
+        // What a quorum has seen before, some honest member has found in time then.
+        let is_old = valid_round.is_some();
+        let is_in_time = is_old || self.clock.is_plausible(batch.time, now);
+        if !is_in_time {
+            self.ask_time(now, out);
+        }
+        let is_fit = is_known
+            || is_fit
+                && is_in_time
+                && (is_old || batch.leader == seat)
+                && self.is_sound(&batch)
+                && self.batches.len() < BATCHES_MAX;
+        if is_fit {
+            self.keep(value, batch);
+        }
+        let mut deeds = Vec::new();
+        self.engine.hear(&self.notary, Word::Proposal(proposal), &mut deeds);
+        let fact = Fact::Judged { round, valid_round, seat, value, is_fit };
+        self.engine.take(&self.notary, fact, &mut deeds);
+        self.deeds.extend(deeds);
+    }
+
+    /// Whether a batch may follow the last decision.
+    fn is_sound(&self, batch: &Batch) -> bool {
+        let bytes: usize = batch.commands.iter().map(Vec::len).sum();
+        let change = batch.change.as_ref();
+        batch.time >= self.tip.time
+            && batch.commands.len() <= self.settings.batch_count_max
+            && bytes <= self.settings.batch_bytes_max
+            && change.is_none_or(|change| self.tip.admits(change, &self.group, &self.notary))
+    }
+
+    fn send_now(&self, message: Message, out: &mut Vec<Output>) {
+        for to in self.others() {
+            out.push(Output::Send { to, message: message.clone() });
+        }
+    }
+}
+
+impl<N: Notary> Machine for Replica<N> {
+    type Input = Input;
+    type Output = Output;
+
+    fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Command(command) => {
+                let is_bounded = command.len() <= self.settings.batch_bytes_max;
+                if is_bounded && self.pending.push(command) && self.is_on {
+                    let leader = *self.members.leader(self.engine.round());
+                    self.forward(leader, out);
+                }
+            }
+            Input::Heard { from, message, is_fit } => {
+                self.on_heard(now, from, message, is_fit, out);
+            }
+            Input::Persisted { mark } => self.safe = self.safe.max(mark.min(self.mark)),
+            Input::State { height, state } => self.on_state(height, state),
+            Input::Wish(seats) => self.on_own_wish(now, seats, out),
+        }
+        self.run(now, out);
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let due: BTreeSet<(Wait, u32)> =
+            self.waits.iter().filter(|(_, at)| **at <= now).map(|(wait, _)| *wait).collect();
+        for (wait, round) in due {
+            if self.waits.remove(&(wait, round)).is_some() {
+                let mut deeds = Vec::new();
+                let fact = Fact::Waited { wait, round };
+                self.engine.take(&self.notary, fact, &mut deeds);
+                self.deeds.extend(deeds);
+                self.run(now, out);
+            }
+        }
+        if self.say_again_at.is_some_and(|at| at <= now) {
+            self.say_again(now, out);
+        }
+        self.greet_again(now, out);
+        self.catch_up_again(now, out);
+        self.run(now, out);
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let waits = self.waits.values().copied();
+        let rest = [self.say_again_at, self.greet_at(), self.catch_up_at()];
+        waits.chain(rest.into_iter().flatten()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

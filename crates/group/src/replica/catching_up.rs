@@ -1,0 +1,218 @@
+//! A member that is behind: it asks others for decisions, or for what they have led to.
+
+use std::collections::BTreeMap;
+
+use base::{Digest, Domain, Instant};
+
+use super::{Output, Record, Replica};
+use crate::{
+    batch::Decision,
+    engine::Engine,
+    message::{Message, Summary},
+    seal::Notary,
+    seat::Seat,
+};
+
+const STATE: Domain = Domain::new("group state v1");
+
+/// The digest of a state's bytes.
+pub(super) fn digest_of_state(state: &[u8]) -> Digest {
+    Digest::of(STATE, state)
+}
+
+/// What is being asked for.
+#[derive(Debug, Default)]
+pub(super) struct CatchingUp {
+    /// When to ask again, and how often still.
+    again_at: Option<Instant>,
+    asks_left: usize,
+    /// Whom to ask next.
+    turn: usize,
+    /// What each member offers.
+    offers: BTreeMap<Seat, Summary>,
+    fetch: Option<Fetch>,
+}
+
+/// A state on its way.
+#[derive(Debug)]
+struct Fetch {
+    summary: Summary,
+    /// Who has it; the first is asked.
+    sources: Vec<Seat>,
+    bytes: Vec<u8>,
+    again_at: Instant,
+}
+
+impl<N: Notary> Replica<N> {
+    pub(super) fn catch_up_at(&self) -> Option<Instant> {
+        let fetch = self.catching_up.fetch.as_ref().map(|fetch| fetch.again_at);
+        fetch.or(self.catching_up.again_at)
+    }
+
+    /// Somebody knows more. Asks it, unless something has been asked just now.
+    pub(super) fn ask(&mut self, now: Instant, whom: Seat, out: &mut Vec<Output>) {
+        let state = &mut self.catching_up;
+        state.asks_left = 2 * self.members.list().len();
+        if state.again_at.is_none() && state.fetch.is_none() {
+            state.again_at = Some(now + self.settings.repeat);
+            let message = Message::Behind { height: self.tip.height };
+            out.push(Output::Send { to: whom, message });
+        }
+    }
+
+    /// Asks the next member for what comes next.
+    pub(super) fn ask_next(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.catching_up.fetch.is_some() {
+            return;
+        }
+        let others: Vec<Seat> = self.others().collect();
+        if let Some(to) = others.get(self.catching_up.turn % others.len().max(1)) {
+            let message = Message::Behind { height: self.tip.height };
+            out.push(Output::Send { to: *to, message });
+        }
+        self.catching_up.turn += 1;
+        self.catching_up.again_at = Some(now + self.settings.repeat);
+    }
+
+    pub(super) fn catch_up_again(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if let Some(fetch) = self.catching_up.fetch.as_mut().filter(|fetch| fetch.again_at <= now) {
+            fetch.sources.rotate_left(1);
+            self.fetch_on(now, out);
+            return;
+        }
+        if self.catching_up.again_at.is_some_and(|at| at <= now) {
+            self.catching_up.again_at = None;
+            if self.catching_up.asks_left > 0 {
+                self.catching_up.asks_left -= 1;
+                self.ask_next(now, out);
+            }
+        }
+    }
+
+    pub(super) fn on_decisions(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        decisions: Vec<Decision>,
+        out: &mut Vec<Output>,
+    ) {
+        let height = self.tip.height;
+        for decision in decisions {
+            if decision.height <= self.tip.height {
+                continue;
+            }
+            if !decision.follows(&self.tip, &self.group, &self.notary) {
+                break;
+            }
+            let Decision { certificate, batch, .. } = decision.clone();
+            self.records.push(Record::Decided(certificate, Some(batch)));
+            self.accept(decision, now, out);
+        }
+        if self.tip.height > height {
+            self.catching_up.offers.clear();
+            self.catching_up.fetch = None;
+            self.catching_up.again_at = Some(now + self.settings.repeat);
+            let message = Message::Behind { height: self.tip.height };
+            out.push(Output::Send { to: from, message });
+        }
+    }
+
+    pub(super) fn on_offer(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        summary: Summary,
+        out: &mut Vec<Output>,
+    ) {
+        let is_of_use = summary.tip.height > self.tip.height
+            && summary.bytes <= self.settings.state_bytes_max
+            && crate::Seats::new(summary.tip.seats.clone()).is_some();
+        if !is_of_use || !self.members.contains(&from) || self.catching_up.fetch.is_some() {
+            return;
+        }
+        let offers = &mut self.catching_up.offers;
+        offers.insert(from, summary.clone());
+        let sources: Vec<Seat> =
+            offers.iter().filter(|(_, offer)| **offer == summary).map(|(seat, _)| *seat).collect();
+        if sources.len() >= self.members.witnesses() {
+            let fetch = Fetch { summary, sources, bytes: Vec::new(), again_at: now };
+            self.catching_up.fetch = Some(fetch);
+            self.fetch_on(now, out);
+        } else {
+            // Another one has to say the same.
+            self.ask_next(now, out);
+        }
+    }
+
+    fn fetch_on(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let Some(fetch) = &mut self.catching_up.fetch else { return };
+        let Some(to) = fetch.sources.first() else {
+            self.catching_up.fetch = None;
+            self.catching_up.offers.clear();
+            return self.ask_next(now, out);
+        };
+        fetch.again_at = now + self.settings.repeat;
+        let (height, from) = (fetch.summary.tip.height, fetch.bytes.len() as u64);
+        out.push(Output::Send { to: *to, message: Message::Fetch { height, from } });
+    }
+
+    pub(super) fn on_piece(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        height: u64,
+        start: u64,
+        bytes: Vec<u8>,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(fetch) = &mut self.catching_up.fetch else { return };
+        let is_next = fetch.sources.first() == Some(&from)
+            && fetch.summary.tip.height == height
+            && fetch.bytes.len() as u64 == start;
+        if !is_next {
+            return;
+        }
+        fetch.bytes.extend(bytes);
+        let left = fetch.summary.bytes.checked_sub(fetch.bytes.len() as u64);
+        match left {
+            Some(0) if digest_of_state(&fetch.bytes) == fetch.summary.state => {
+                self.install(now, out);
+            }
+            // Whoever sends something else is not asked again.
+            Some(0) | None => {
+                fetch.sources.remove(0);
+                fetch.bytes.clear();
+                self.fetch_on(now, out);
+            }
+            Some(_) => self.fetch_on(now, out),
+        }
+    }
+
+    /// Takes the state that was fetched.
+    fn install(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let Some(Fetch { summary, bytes, sources, .. }) = self.catching_up.fetch.take() else {
+            return;
+        };
+        let epoch = self.tip.epoch;
+        self.leave_height();
+        self.catching_up = CatchingUp::default();
+        self.tip = summary.tip.clone();
+        self.members = self.tip.members();
+        self.clock.on_decided(self.tip.time, now);
+        let (patience, members) = (self.settings.patience, self.members.clone());
+        self.engine = Engine::new(self.group, self.me, patience, self.tip.height + 1, members);
+        self.recent.clear();
+        self.recent_bytes = 0;
+        self.records.push(Record::Installed(self.tip.clone()));
+        self.checkpoints.clear();
+        self.checkpoints.push_back((summary, bytes.as_slice().into()));
+        if self.tip.epoch != epoch {
+            self.on_new_epoch();
+        }
+        self.on_plan(now);
+        out.push(Output::Install { tip: self.tip.clone(), state: bytes });
+        if let Some(source) = sources.first() {
+            self.ask(now, *source, out);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a member is told, what it wants done, and what its log is made of.
+
+use std::sync::Arc;
+
+use base::Duration;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{
+    ballot::Certificate,
+    batch::{Batch, Decision, Tip},
+    clock::Doubt,
+    engine::{Evidence, Fact, Patience},
+    message::Message,
+    seat::Seat,
+};
+
+/// How a member behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a round waits.
+    pub patience: Patience,
+    /// How well clocks agree.
+    pub doubt: Doubt,
+    /// After this long without an answer a question is asked again.
+    pub repeat: Duration,
+    /// The most commands of a batch.
+    pub batch_count_max: usize,
+    /// The most bytes of a batch's commands.
+    pub batch_bytes_max: usize,
+    /// The most commands that wait.
+    pub pending_count_max: usize,
+    /// The most bytes of commands that wait.
+    pub pending_bytes_max: usize,
+    /// So many decisions are kept for members that are behind. Twice as many as lie between checkpoints.
+    pub recent_max: usize,
+    /// And so many bytes of them.
+    pub recent_bytes_max: usize,
+    /// Every so many decisions there is a checkpoint. Must be the same for all.
+    pub checkpoint_every: u64,
+    /// The most bytes of a state that are taken from others.
+    pub state_bytes_max: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            patience: Patience::default(),
+            doubt: Doubt::default(),
+            repeat: Duration::from_millis(500),
+            batch_count_max: 4_096,
+            batch_bytes_max: 4 << 20,
+            pending_count_max: 16_384,
+            pending_bytes_max: 64 << 20,
+            recent_max: 2_048,
+            recent_bytes_max: 32 << 20,
+            checkpoint_every: 1_000,
+            state_bytes_max: 4 << 30,
+        }
+    }
+}
+
+/// What can happen to a member.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
+pub enum Input {
+    /// Somebody wants this decided.
+    Command(Vec<u8>),
+    /// Another member says something. Whether it does is known from how it came.
+    Heard {
+        /// Who.
+        from: Seat,
+        /// What.
+        message: Message,
+        /// Whether the commands in it may be decided, as far as can be told from the commands alone.
+        is_fit: bool,
+    },
+    /// Everything up to this mark is safe in the log.
+    Persisted {
+        /// Of an [`Output::Persist`].
+        mark: u64,
+    },
+    /// What the decisions up to a point have led to, as asked for.
+    State {
+        /// The point.
+        height: u64,
+        /// The bytes of the state. Equal for all honest members.
+        state: Arc<[u8]>,
+    },
+    /// These should be the members.
+    Wish(Vec<Seat>),
+}
+
+/// What a member can want done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Append this to the log.
+    Persist {
+        /// Grows by one with each.
+        mark: u64,
+        /// A [`Record`]'s bytes.
+        record: Vec<u8>,
+    },
+    /// Something waits until the log is safe up to this mark.
+    Sync {
+        /// Of an [`Output::Persist`].
+        mark: u64,
+    },
+    /// Say this to another member.
+    Send {
+        /// To whom.
+        to: Seat,
+        /// What.
+        message: Message,
+    },
+    /// This takes effect now.
+    Decided(Arc<Decision>),
+    /// After the decision before this: what have all decisions led to?
+    WantState {
+        /// The point.
+        height: u64,
+    },
+    /// Forget the state, and take this one.
+    Install {
+        /// The point that it belongs to.
+        tip: Tip,
+        /// Its bytes.
+        state: Vec<u8>,
+    },
+    /// This disk is not the newest one that this member has had. It says nothing any more; it has to sit down
+    /// on a new seat.
+    Stale,
+}
+
+/// What a log is made of.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Record {
+    /// A batch that was voted on at the next height.
+    Batch(Batch),
+    /// Something that happened at this height.
+    Fact(u64, Fact),
+    /// The next height was decided. The batch is here unless it came before.
+    Decided(Certificate, Option<Batch>),
+    /// A state was taken from others.
+    Installed(Tip),
+    /// Somebody lied.
+    Evidence(Evidence),
+}

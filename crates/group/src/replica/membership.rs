@@ -1,0 +1,111 @@
+//! Who is to sit in the group: members wish it, those to come say when they are ready.
+
+use std::collections::BTreeMap;
+
+use base::Instant;
+
+use super::{Output, Replica};
+use crate::{
+    batch::{Change, Ready, Wish},
+    message::Message,
+    seal::{Notary, Seal, Sealable as _},
+    seat::{Seat, Seats},
+};
+
+impl<N: Notary> Replica<N> {
+    /// The change of members that can be decided next.
+    pub(super) fn change_due(&self) -> Option<Change> {
+        if self.tip.plan.is_some() {
+            let learners = self.tip.learners();
+            let ready = learners.map(|seat| Some((*seat, *self.ready.get(seat)?)));
+            if let Some(ready) = ready.collect() {
+                return Some(Change::Enact { ready });
+            }
+        }
+        let mut counts: BTreeMap<&Vec<Seat>, Vec<(Seat, Seal)>> = BTreeMap::new();
+        for (seat, (seats, seal)) in &self.wishes {
+            counts.entry(seats).or_default().push((*seat, *seal));
+        }
+        let enough = self.members.witnesses();
+        let (seats, wishes) = counts.into_iter().find(|(seats, wishes)| {
+            wishes.len() >= enough && self.tip.plan.as_ref() != Some(*seats)
+        })?;
+        Some(Change::Plan { seats: seats.clone(), wishes })
+    }
+
+    pub(super) fn on_wish(&mut self, from: Seat, epoch: u64, seats: Vec<Seat>, seal: Seal) {
+        let is_sound = Seats::new(seats.clone()).is_some_and(|set| set.list() == seats);
+        if epoch != self.tip.epoch
+            || !self.members.contains(&from)
+            || !is_sound
+            || seats == self.tip.seats
+        {
+            return;
+        }
+        let bytes = Wish { epoch, seats: seats.clone() }.sealed_bytes(&self.group);
+        if self.notary.is_sealed(&from.key, &bytes, &seal) {
+            self.wishes.insert(from, (seats, seal));
+        }
+    }
+
+    pub(super) fn on_ready(&mut self, from: Seat, epoch: u64, seats: Vec<Seat>, seal: Seal) {
+        let is_due = epoch == self.tip.epoch
+            && self.tip.plan.as_ref() == Some(&seats)
+            && self.tip.learners().any(|seat| *seat == from);
+        let bytes = Ready { epoch, seats, seat: from }.sealed_bytes(&self.group);
+        if is_due && self.notary.is_sealed(&from.key, &bytes, &seal) {
+            self.ready.insert(from, seal);
+        }
+    }
+
+    pub(super) fn on_own_wish(
+        &mut self,
+        now: Instant,
+        mut seats: Vec<Seat>,
+        out: &mut Vec<Output>,
+    ) {
+        seats.sort_unstable();
+        if seats == self.tip.seats || Seats::new(seats.clone()).is_none() {
+            self.wish = None;
+            return;
+        }
+        self.wish = Some(seats);
+        self.say_again(now, out);
+    }
+
+    /// A member to be says so when it has learnt of the plan.
+    pub(super) fn on_plan(&mut self, now: Instant) {
+        let is_learner = self.tip.learners().any(|seat| *seat == self.me);
+        if is_learner || self.wish.is_some() {
+            self.say_again_at = Some(now);
+        }
+    }
+
+    /// Says what others may not have heard.
+    pub(super) fn say_again(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.say_again_at = None;
+        let epoch = self.tip.epoch;
+        if self.is_member()
+            && let Some(seats) =
+                self.wish.clone().filter(|seats| self.tip.plan.as_ref() != Some(seats))
+        {
+            let wish = Wish { epoch, seats: seats.clone() };
+            let seal = self.notary.seal(&wish.sealed_bytes(&self.group));
+            self.wishes.insert(self.me, (seats.clone(), seal));
+            let message = Message::Wish { epoch, seats, seal };
+            self.send_now(message, out);
+            self.say_again_at = Some(now + self.settings.repeat);
+        }
+        let is_learner = self.tip.learners().any(|seat| *seat == self.me);
+        if let Some(seats) = self.tip.plan.clone().filter(|_| is_learner) {
+            let seat = self.me;
+            let ready = Ready { epoch, seats: seats.clone(), seat };
+            let seal = self.notary.seal(&ready.sealed_bytes(&self.group));
+            self.send_now(Message::Ready { epoch, seats, seal }, out);
+        }
+        if !self.is_member() && !self.is_stale && !self.has_left {
+            self.ask_next(now, out);
+            self.say_again_at = Some(now + self.settings.repeat);
+        }
+    }
+}

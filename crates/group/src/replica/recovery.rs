@@ -1,0 +1,102 @@
+//! A member as its log has left it.
+
+use std::sync::Arc;
+
+use base::{Digest, Instant, Malformed};
+
+use super::{Output, Record, Replica, Settings};
+use crate::{
+    batch::{Decision, Tip},
+    engine::Fact,
+    seal::Notary,
+    seat::Seat,
+};
+
+impl<N: Notary> Replica<N> {
+    /// A member with this log, on top of a state that belongs to `tip`. Decisions of the log that come after
+    /// it go to `out`, to take effect again.
+    #[expect(clippy::too_many_arguments, reason = "what a member is made of")]
+    pub fn recover<'a>(
+        settings: Settings,
+        group: Digest,
+        me: Seat,
+        notary: N,
+        tip: Tip,
+        log: impl IntoIterator<Item = &'a [u8]>,
+        now: Instant,
+        out: &mut Vec<Output>,
+    ) -> Result<Replica<N>, Malformed> {
+        let mut replica = Replica::new(settings, group, me, notary, tip, now);
+        let mut facts = Vec::new();
+        for bytes in log {
+            replica.mark += 1;
+            for record in base::decode::<Vec<Record>>(bytes, bytes.len())? {
+                replica.replay(record, &mut facts, now, out)?;
+            }
+        }
+        (replica.syncing, replica.safe) = (replica.mark, replica.mark);
+        replica.records.clear();
+        replica.held.clear();
+        let next = replica.tip.height + 1;
+        let facts: Vec<Fact> =
+            facts.into_iter().filter(|(height, _)| *height == next).map(|(_, fact)| fact).collect();
+        for fact in &facts {
+            if let Fact::Vote(vote) = fact
+                && vote.what.seat == me
+            {
+                replica.cast.push(vote.what.clone());
+            }
+        }
+        replica.replay = Some(facts).filter(|facts| !facts.is_empty());
+        replica.say_again_at = (!replica.is_member()).then_some(now);
+        replica.greet(now);
+        Ok(replica)
+    }
+
+    fn replay(
+        &mut self,
+        record: Record,
+        facts: &mut Vec<(u64, Fact)>,
+        now: Instant,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Malformed> {
+        match record {
+            Record::Batch(batch) => {
+                self.batches.insert(batch.digest(), batch);
+            }
+            Record::Fact(height, fact) => facts.push((height, fact)),
+            Record::Decided(certificate, batch) => {
+                let known = self.batches.remove(&certificate.value);
+                let height = certificate.height;
+                facts.clear();
+                if height <= self.tip.height {
+                    self.batches.clear();
+                    return Ok(());
+                }
+                let Some(batch) = batch.or(known).filter(|_| height == self.tip.height + 1) else {
+                    return Err(Malformed::new("a log whose decisions do not follow one another"));
+                };
+                let decision = Decision { height, batch, certificate };
+                let mut outputs = Vec::new();
+                self.accept(decision, now, &mut outputs);
+                outputs.extend(self.held.drain(..).map(|(_, output)| output));
+                out.extend(outputs);
+            }
+            Record::Installed(tip) => {
+                if tip.height > self.tip.height {
+                    return Err(Malformed::new("a log that goes on from a state that is not here"));
+                }
+                facts.clear();
+                self.batches.clear();
+            }
+            Record::Evidence(evidence) => self.keep_evidence(evidence),
+        }
+        Ok(())
+    }
+
+    /// A state that belongs to the tip, for those that are behind.
+    pub fn hold_state(&mut self, state: Arc<[u8]>) {
+        self.asked.push_back(self.tip.clone());
+        self.on_state(self.tip.height, state);
+    }
+}

@@ -1,0 +1,128 @@
+//! What a member does for those that are behind.
+
+use std::sync::Arc;
+
+use base::Instant;
+
+use super::{Output, Replica, catching_up::digest_of_state};
+use crate::{
+    ballot::{Step, Vote},
+    batch::Decision,
+    message::{Message, Summary},
+    seal::{Notary, Sealable as _},
+    seat::Seat,
+};
+
+/// So many decisions are told at once, and so many bytes of them, but at least one.
+const SERVED_MAX: usize = 64;
+const SERVED_BYTES_MAX: usize = 1 << 20;
+/// The bytes of a piece of a state.
+const PIECE_BYTES: usize = 256 << 10;
+/// So many points are remembered whose state has been asked for and not come.
+const ASKED_MAX: usize = 4;
+/// Who was served when is remembered of so many.
+const REMEMBERED_MAX: usize = 64;
+
+impl<N: Notary> Replica<N> {
+    /// Keeps a decision for those that are behind.
+    pub(super) fn remember(&mut self, decision: Arc<Decision>) {
+        self.recent_bytes += bytes_of(&decision);
+        self.recent.push_back(decision);
+        while self.recent.len() > self.settings.recent_max
+            || self.recent_bytes > self.settings.recent_bytes_max
+        {
+            let Some(oldest) = self.recent.pop_front() else { break };
+            self.recent_bytes -= bytes_of(&oldest);
+        }
+    }
+
+    /// Tells somebody what comes after a height that it believes to be the last, but not at every word.
+    pub(super) fn serve(&mut self, now: Instant, to: Seat, after: u64, out: &mut Vec<Output>) {
+        let pause = self.settings.repeat / 4;
+        if self.served.get(&to).is_some_and(|at| *at + pause > now) {
+            return;
+        }
+        if self.served.len() >= REMEMBERED_MAX {
+            self.served.retain(|_, at| *at + pause > now);
+        }
+        self.served.insert(to, now);
+        self.on_behind(now, to, after, out);
+    }
+
+    pub(super) fn on_behind(&mut self, _: Instant, from: Seat, height: u64, out: &mut Vec<Output>) {
+        if height >= self.tip.height {
+            out.push(Output::Send { to: from, message: Message::Decisions(Vec::new()) });
+            return;
+        }
+        let first = self.recent.front().map_or(u64::MAX, |decision| decision.height);
+        if first <= height + 1 {
+            let mut bytes = 0;
+            let skipped = (height + 1 - first) as usize;
+            let next = self.recent.iter().skip(skipped).take(SERVED_MAX);
+            let next = next.take_while(|decision| {
+                let is_first = bytes == 0;
+                bytes += bytes_of(decision);
+                is_first || bytes <= SERVED_BYTES_MAX
+            });
+            let decisions = next.map(|decision| self.with_seal(decision)).collect();
+            out.push(Output::Send { to: from, message: Message::Decisions(decisions) });
+        } else if let Some((summary, _)) = self.checkpoints.back()
+            && summary.tip.height > height
+        {
+            out.push(Output::Send { to: from, message: Message::Offer(summary.clone()) });
+        }
+    }
+
+    /// What was decided alone gets its seal when somebody else wants to see it.
+    pub(super) fn with_seal(&self, decision: &Decision) -> Decision {
+        let mut decision = decision.clone();
+        let certificate = &mut decision.certificate;
+        if certificate.seals.is_empty() {
+            let vote = Vote {
+                height: certificate.height,
+                round: certificate.round,
+                step: Step::Precommit,
+                value: Some(certificate.value),
+                seat: self.me,
+            };
+            let seal = self.notary.seal(&vote.sealed_bytes(&self.group));
+            certificate.seals.push((self.me, seal));
+        }
+        decision
+    }
+
+    pub(super) fn on_fetch(&mut self, from: Seat, height: u64, start: u64, out: &mut Vec<Output>) {
+        let found = self.checkpoints.iter().find(|(summary, _)| summary.tip.height == height);
+        let Some((_, state)) = found else { return };
+        let Some(rest) = usize::try_from(start).ok().and_then(|start| state.get(start..)) else {
+            return;
+        };
+        let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
+        let message = Message::Piece { height, from: start, bytes };
+        out.push(Output::Send { to: from, message });
+    }
+
+    pub(super) fn on_state(&mut self, height: u64, state: Arc<[u8]>) {
+        let Some(place) = self.asked.iter().position(|tip| tip.height == height) else { return };
+        let Some(tip) = self.asked.drain(..=place).next_back() else { return };
+        let summary = Summary { tip, state: digest_of_state(&state), bytes: state.len() as u64 };
+        self.checkpoints.push_back((summary, state));
+        if self.checkpoints.len() > 2 {
+            self.checkpoints.pop_front();
+        }
+    }
+
+    /// Asks for the state at the tip.
+    pub(super) fn want_state(&mut self) -> Output {
+        self.asked.push_back(self.tip.clone());
+        if self.asked.len() > ASKED_MAX {
+            self.asked.pop_front();
+        }
+        Output::WantState { height: self.tip.height }
+    }
+}
+
+fn bytes_of(decision: &Decision) -> usize {
+    let commands = decision.batch.commands.iter();
+    512 + commands.map(|command| command.len() + 8).sum::<usize>()
+}

@@ -1,0 +1,222 @@
+//! Members of a group in a world without faults but those that a test makes.
+
+use std::collections::BTreeSet;
+
+use base::Duration;
+
+use super::*;
+use crate::engine::Patience;
+use world::{HOP, World, seat};
+
+mod world;
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn numbers(range: std::ops::Range<u32>) -> Vec<u32> {
+    range.collect()
+}
+
+#[test]
+fn four_members_decide_in_three_hops_and_twenty_seven_messages() {
+    let mut world = World::new(Settings::default(), 4);
+    for number in 0..10 {
+        let (start, sent) = (world.now, world.sent);
+        world.command(world.leader(), number);
+        world.run(millis(20));
+        assert_eq!(world.sent - sent, 27);
+        for member in world.members.values() {
+            assert!(member.decided_at.last().unwrap().since(start) <= 3 * HOP);
+        }
+    }
+    assert_eq!(world.states(), vec![numbers(0..10); 4]);
+}
+
+#[test]
+fn an_idle_group_is_silent() {
+    let mut world = World::new(Settings::default(), 4);
+    world.command(world.leader(), 1);
+    world.run(millis(100));
+    let sent = world.sent;
+    world.run(Duration::from_secs(10));
+    assert_eq!(world.sent, sent);
+    assert!(world.members.values().all(|member| member.replica.wake_at().is_none()));
+}
+
+#[test]
+fn when_the_leader_dies_another_leads_after_the_two_waits() {
+    let settings = Settings::default();
+    let Patience { propose, prevote, .. } = settings.patience;
+    let mut world = World::new(settings, 4);
+    world.command(world.leader(), 0);
+    world.run(millis(100));
+    world.down.insert(world.leader());
+    let start = world.now;
+    for number in 0..4 {
+        world.command(seat(number), 1);
+    }
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.states(), vec![numbers(0..2); 3]);
+    for member in world.members.values().filter(|member| member.decided_at.len() > 1) {
+        let took = member.decided_at[1].since(start);
+        assert!(took <= propose + prevote + millis(5), "{took:?}");
+    }
+    let start = world.now;
+    world.command(world.leader(), 2);
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.states(), vec![numbers(0..3); 3]);
+    let last = world.members.values().filter_map(|member| member.decided_at.get(2)).max().unwrap();
+    assert!(last.since(start) <= 3 * HOP, "the new leader stays");
+}
+
+#[test]
+fn a_command_that_only_a_follower_knows_is_decided() {
+    let mut world = World::new(Settings::default(), 4);
+    let follower = (0..4).map(seat).find(|seat| *seat != world.leader()).unwrap();
+    world.command(follower, 0);
+    world.run(millis(50));
+    assert_eq!(world.states(), vec![numbers(0..1); 4]);
+}
+
+#[test]
+fn one_member_decides_alone_and_says_nothing() {
+    let mut world = World::new(Settings::default(), 1);
+    for number in 0..100 {
+        world.command(seat(0), number);
+    }
+    assert_eq!((world.states(), world.sent), (vec![numbers(0..100)], 0));
+    world.restart(0, usize::MAX);
+    assert_eq!(world.states(), vec![numbers(0..100)]);
+}
+
+#[test]
+fn all_members_may_crash_at_any_record_and_nothing_decided_is_lost() {
+    for cut in 0..6 {
+        let mut world = World::new(Settings::default(), 4);
+        for number in 0..3 {
+            world.command(world.leader(), number);
+            world.run(millis(20));
+        }
+        world.command(world.leader(), 3);
+        world.run(HOP + HOP / 2);
+        for number in 0..4 {
+            // What was said follows from what is safe; here everything written is.
+            let keep = world.log_len(number);
+            world.restart(number, keep);
+        }
+        world.run(millis(cut));
+        world.run(Duration::from_secs(3));
+        let states = world.states();
+        assert!(states.iter().all(|state| *state == states[0]), "{states:?}");
+        assert!(states[0].starts_with(&[0, 1, 2]));
+        world.command(world.leader(), 4);
+        world.run(Duration::from_secs(1));
+        assert!(world.states().iter().all(|state| state.contains(&4)), "{:?}", world.states());
+    }
+}
+
+#[test]
+fn a_member_that_was_away_learns_the_decisions() {
+    let mut world = World::new(Settings::default(), 4);
+    let away = (0..4).map(seat).find(|seat| *seat != world.leader()).unwrap();
+    world.down.insert(away);
+    for number in 0..200 {
+        world.command(world.leader(), number);
+        world.run(millis(5));
+    }
+    world.down.remove(&away);
+    world.command(world.leader(), 200);
+    world.run(Duration::from_secs(5));
+    assert_eq!(world.states(), vec![numbers(0..201); 4]);
+    assert_eq!(world.members[&away].installs, 0);
+}
+
+#[test]
+fn a_member_far_behind_takes_the_state_that_enough_vouch_for() {
+    let settings = Settings { checkpoint_every: 50, recent_max: 100, ..Settings::default() };
+    let mut world = World::new(settings, 4);
+    let away = (0..4).map(seat).find(|seat| *seat != world.leader()).unwrap();
+    world.down.insert(away);
+    for number in 0..1_000 {
+        world.command(world.leader(), number);
+        world.run(millis(3));
+    }
+    world.down.remove(&away);
+    world.command(world.leader(), 1_000);
+    world.run(Duration::from_secs(5));
+    assert_eq!(world.states(), vec![numbers(0..1_001); 4]);
+    assert_eq!(world.members[&away].installs, 1);
+}
+
+#[test]
+fn one_becomes_four_becomes_seven_becomes_four_under_load() {
+    let mut world = World::new(Settings::default(), 1);
+    let mut next = 0;
+    for target in [4, 7, 4_u8] {
+        let (from, to) = if target == 4 && next > 0 { (3, 7) } else { (0, target) };
+        let wanted: BTreeSet<Seat> = (from..to).map(seat).collect();
+        let first = Tip::first(vec![seat(0)]).unwrap();
+        for number in from..to {
+            if !world.members.contains_key(&seat(number)) {
+                world.add(number, first.clone());
+            }
+        }
+        let members = world.members[&world.leader()].replica.members().clone();
+        for seat in members.list() {
+            world.input(*seat, Input::Wish(wanted.iter().copied().collect()));
+        }
+        for _ in 0..100 {
+            world.command(world.leader(), next);
+            next += 1;
+            world.run(millis(20));
+        }
+        world.run(Duration::from_secs(5));
+        let seats: Vec<Seat> = wanted.into_iter().collect();
+        let leader = world.leader();
+        assert_eq!(world.members[&leader].replica.tip().seats, seats, "{target}");
+        for seat in seats {
+            let state = &world.members[&seat].state;
+            assert_eq!(state.len() as u32, next, "{seat} of {target}");
+        }
+    }
+    let leader = world.leader();
+    let expected: Vec<Vec<u8>> = (0..next).map(|n| n.to_be_bytes().to_vec()).collect();
+    assert_eq!(world.members[&leader].state, expected, "nothing is lost, nothing is repeated");
+}
+
+#[test]
+fn a_member_with_an_old_disk_notices_and_says_nothing() {
+    let mut world = World::new(Settings::default(), 4);
+    let old = (0..4).find(|number| seat(*number) != world.leader()).unwrap();
+    for number in 0..10 {
+        world.command(world.leader(), number);
+        world.run(millis(20));
+    }
+    let keep = world.log_len(old) - 5;
+    world.restart(old, keep);
+    world.run(Duration::from_secs(2));
+    assert!(world.members[&seat(old)].is_stale);
+    world.command(world.leader(), 10);
+    world.run(Duration::from_secs(2));
+    let states = world.states();
+    assert!(states.iter().filter(|state| **state == numbers(0..11)).count() >= 3);
+}
+
+#[test]
+fn a_member_with_its_own_disk_is_welcomed() {
+    let mut world = World::new(Settings::default(), 4);
+    for number in 0..10 {
+        world.command(world.leader(), number);
+        world.run(millis(20));
+    }
+    for number in 0..4 {
+        let keep = world.log_len(number);
+        world.restart(number, keep);
+        world.run(Duration::from_secs(1));
+        assert!(!world.members[&seat(number)].is_stale);
+        world.command(world.leader(), 10 + u32::from(number));
+        world.run(Duration::from_secs(1));
+    }
+    assert_eq!(world.states(), vec![numbers(0..14); 4]);
+}

@@ -1,0 +1,184 @@
+//! A few members with disks that keep everything, links that take half a millisecond, and a list for a state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::{Digest, Domain, Duration, Instant, Machine as _, SecretKey};
+
+use super::super::{Input, Output, Replica, Settings};
+use crate::{batch::Tip, message::Message, seal::Ed25519, seat::Seat};
+
+pub(super) const HOP: Duration = Duration::from_micros(500);
+
+pub(super) fn group() -> Digest {
+    Digest::of(Domain::new("test group v1"), b"")
+}
+
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_seed([number; 32])
+}
+
+pub(super) fn seat(number: u8) -> Seat {
+    Seat { key: key(number).public(), incarnation: 0 }
+}
+
+pub(super) struct Member {
+    pub(super) replica: Replica<Ed25519>,
+    notary: Ed25519,
+    log: Vec<Vec<u8>>,
+    first: Tip,
+    /// What took effect: the state.
+    pub(super) state: Vec<Vec<u8>>,
+    pub(super) decided_at: Vec<Instant>,
+    pub(super) installs: usize,
+    pub(super) is_stale: bool,
+}
+
+pub(super) struct World {
+    pub(super) now: Instant,
+    settings: Settings,
+    pub(super) members: BTreeMap<Seat, Member>,
+    /// Who is not there.
+    pub(super) down: BTreeSet<Seat>,
+    mail: BTreeMap<(Instant, u64), (Seat, Seat, Message)>,
+    pub(super) sent: u64,
+}
+
+impl World {
+    pub(super) fn new(settings: Settings, count: u8) -> World {
+        let seats: Vec<Seat> = (0..count).map(seat).collect();
+        let tip = Tip::first(seats).unwrap();
+        let mut world = World {
+            now: Instant::from_secs(1),
+            settings,
+            members: BTreeMap::new(),
+            down: BTreeSet::new(),
+            mail: BTreeMap::new(),
+            sent: 0,
+        };
+        for number in 0..count {
+            world.add(number, tip.clone());
+        }
+        world
+    }
+
+    /// A member with an empty disk.
+    pub(super) fn add(&mut self, number: u8, tip: Tip) {
+        let notary = Ed25519::new(key(number));
+        let first = tip.clone();
+        let replica = Replica::new(
+            self.settings.clone(),
+            group(),
+            seat(number),
+            notary.clone(),
+            tip,
+            self.now,
+        );
+        let (log, state, decided_at) = Default::default();
+        let (installs, is_stale) = (0, false);
+        let member = Member { replica, notary, log, first, state, decided_at, installs, is_stale };
+        self.members.insert(seat(number), member);
+    }
+
+    /// A member starts again with as much of its log.
+    pub(super) fn restart(&mut self, number: u8, keep: usize) {
+        let seat = seat(number);
+        let member = self.members.get_mut(&seat).unwrap();
+        member.log.truncate(keep);
+        member.state.clear();
+        let mut out = Vec::new();
+        let log = member.log.iter().map(Vec::as_slice);
+        let (settings, notary) = (self.settings.clone(), member.notary.clone());
+        let tip = member.first.clone();
+        member.replica =
+            Replica::recover(settings, group(), seat, notary, tip, log, self.now, &mut out)
+                .unwrap();
+        self.down.remove(&seat);
+        self.follow(seat, out);
+    }
+
+    pub(super) fn log_len(&self, number: u8) -> usize {
+        self.members[&seat(number)].log.len()
+    }
+
+    pub(super) fn input(&mut self, to: Seat, input: Input) {
+        if self.down.contains(&to) {
+            return;
+        }
+        let mut out = Vec::new();
+        let member = self.members.get_mut(&to).unwrap();
+        member.replica.step(self.now, input, &mut out);
+        self.follow(to, out);
+    }
+
+    pub(super) fn command(&mut self, to: Seat, number: u32) {
+        self.input(to, Input::Command(number.to_be_bytes().to_vec()));
+    }
+
+    fn follow(&mut self, seat: Seat, out: Vec<Output>) {
+        for output in out {
+            let member = self.members.get_mut(&seat).unwrap();
+            match output {
+                Output::Persist { mark, record } => {
+                    member.log.push(record);
+                    assert_eq!(mark, member.log.len() as u64);
+                }
+                Output::Sync { mark } => self.input(seat, Input::Persisted { mark }),
+                Output::Send { to, message } => {
+                    self.sent += 1;
+                    self.mail.insert((self.now + HOP, self.sent), (seat, to, message));
+                }
+                Output::Decided(decision) => {
+                    member.state.extend(decision.batch.commands.iter().cloned());
+                    member.decided_at.push(self.now);
+                }
+                Output::WantState { height } => {
+                    let state = base::encode(&member.state).into();
+                    self.input(seat, Input::State { height, state });
+                }
+                Output::Install { state, .. } => {
+                    member.state = base::decode(&state, state.len()).unwrap();
+                    member.installs += 1;
+                }
+                Output::Stale => member.is_stale = true,
+            }
+        }
+    }
+
+    /// Lets time pass.
+    pub(super) fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            let mail = self.mail.keys().next().map(|(at, _)| *at);
+            let awake = self.members.iter().filter(|(seat, _)| !self.down.contains(seat));
+            let wake =
+                awake.filter_map(|(seat, member)| Some((member.replica.wake_at()?, *seat))).min();
+            let next = mail.into_iter().chain(wake.map(|(at, _)| at)).min();
+            let Some(next) = next.filter(|at| *at <= end) else { break };
+            self.now = self.now.max(next);
+            if mail == Some(next) {
+                let (_, (from, to, message)) = self.mail.pop_first().unwrap();
+                self.input(to, Input::Heard { from, message, is_fit: true });
+            } else if let Some((_, seat)) = wake {
+                let mut out = Vec::new();
+                self.members.get_mut(&seat).unwrap().replica.tick(self.now, &mut out);
+                self.follow(seat, out);
+            }
+        }
+        self.now = end;
+    }
+
+    pub(super) fn leader(&self) -> Seat {
+        let up = self.members.iter().filter(|(seat, _)| !self.down.contains(seat));
+        let tips = up.map(|(_, member)| member.replica.tip());
+        tips.max_by_key(|tip| tip.height).unwrap().leader
+    }
+
+    pub(super) fn states(&self) -> Vec<Vec<u32>> {
+        let up = self.members.iter().filter(|(seat, _)| !self.down.contains(seat));
+        up.map(|(_, member)| {
+            let commands = member.state.iter();
+            commands.map(|bytes| u32::from_be_bytes(bytes[..].try_into().unwrap())).collect()
+        })
+        .collect()
+    }
+}
