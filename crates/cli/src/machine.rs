@@ -12,12 +12,17 @@ use std::{
 
 use anyhow::{Context, bail};
 use host::{Control, Machine};
-use mount::{Mount, Options, Tree};
+use mount::{
+    Mount, Options, Tree,
+    front::{Caller, Changes, ROOT},
+};
 use serde::{Deserialize, Serialize};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
 };
+
+use crate::status;
 
 /// Where a machine lives.
 #[derive(clap::Args)]
@@ -198,36 +203,11 @@ pub fn umount(args: &UmountArgs) -> anyhow::Result<ExitCode> {
 pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let status = ask(&args.home.directory, &Question::Status)?;
     let mut out = stdout().lock();
-    if args.json {
-        writeln!(out, "{status}")?;
-        return Ok(ExitCode::SUCCESS);
+    match args.json {
+        true => writeln!(out, "{status}")?,
+        false => write!(out, "{}", status::text(&args.home.directory, &status))?,
     }
-    let client = &status["client"];
-    let group = &status["group"];
-    writeln!(out, "machine     {}", args.home.directory.display())?;
-    writeln!(out, "mounted     {}", list(&status["mounts"]))?;
-    writeln!(out, "not pushed  {} operations", client["pending"])?;
-    writeln!(out, "leases      {} held, {} granted", client["leases"], group["leases"])?;
-    writeln!(out, "remembered  {} files and names", client["facts"])?;
-    writeln!(out, "group       of one; decision {} is safe", group["height"])?;
-    writeln!(
-        out,
-        "store       decision {}, {} records at hand, {} bytes of log",
-        group["stored"], group["records"], group["log_bytes"]
-    )?;
-    match group["failure"].as_str() {
-        Some(failure) => {
-            writeln!(out, "stopped     {failure}")?;
-            Ok(ExitCode::FAILURE)
-        }
-        None => Ok(ExitCode::SUCCESS),
-    }
-}
-
-fn list(paths: &serde_json::Value) -> String {
-    let paths: Vec<&str> =
-        paths.as_array().into_iter().flatten().filter_map(|path| path.as_str()).collect();
-    if paths.is_empty() { "nowhere".into() } else { paths.join(", ") }
+    Ok(if status::is_well(&status) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn ask(directory: &Path, question: &Question) -> anyhow::Result<serde_json::Value> {
@@ -354,6 +334,7 @@ impl Running {
         let machine = &self.machine;
         let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
         let tree = Arc::new(Tree::new(desk, content, mount::Settings::default()));
+        own_root(&tree).context("can't take the tree over")?;
         let mount = Mount::start(Arc::clone(&tree), path, &self.options)
             .with_context(|| format!("can't mount at {}", path.display()))?;
         let mounted = Mounted { tree, mount: Some(mount), is_told: false };
@@ -364,10 +345,13 @@ impl Running {
     fn status(&self) -> serde_json::Value {
         let standing = self.machine.standing();
         let mounts: Vec<&PathBuf> = self.mounts.keys().collect();
+        let room = self.mounts.values().next().and_then(|mounted| mounted.tree.statfs().ok());
+        let room_bytes = room.map(|room| room.blocks_available * u64::from(room.block_size));
         serde_json::json!({
             "client": standing.client,
             "group": standing.group,
             "mounts": mounts,
+            "room_bytes": room_bytes,
         })
     }
 
@@ -388,6 +372,19 @@ impl Running {
         self.machine.stop()?;
         outcome
     }
+}
+
+/// The root of a new tree is the superuser's. Where an ordinary user mounts, nobody else can use it, and so
+/// it is that user's.
+fn own_root(tree: &Tree) -> std::io::Result<()> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    if uid.is_root() || tree.getattr(ROOT)?.uid != 0 {
+        return Ok(());
+    }
+    let changes =
+        Changes { uid: Some(uid.as_raw()), gid: Some(gid.as_raw()), ..Changes::default() };
+    tree.setattr(ROOT, &changes, &Caller { uid: 0, gid: 0, pid: 0 })?;
+    Ok(())
 }
 
 /// What nobody uses ends at once, unless it is seen elsewhere too.

@@ -16,6 +16,7 @@ mod graph;
 mod machine;
 mod quickstart;
 mod simulate;
+mod status;
 
 use std::{
     io::{ErrorKind, Write, stderr},

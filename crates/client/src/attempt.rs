@@ -358,15 +358,15 @@ impl Client {
         Ok(self.replenish(now, waiting, lack, out))
     }
 
-    /// Adds to a single record that is missed those of others in the same directory: whoever looks at one
-    /// of them mostly looks at all.
+    /// Adds to a single record that is missed those that follow in the same directory: whoever looks at
+    /// one of them mostly looks at all.
     fn with_neighbours(&self, now: Instant, mut keys: Vec<Key>) -> Vec<Key> {
         if let [Key { file, name: None }] = keys.as_slice()
             && let Some(directory) = file.parent()
             && self.holder.knows(now, &Field::Tree.of(&directory)) != Knowledge::None
         {
             let count = NEIGHBOURS_MAX.min(self.settings.facts_max / 16);
-            let neighbours = self.facts.unknown_in(&directory).filter(|other| *other != file);
+            let neighbours = self.facts.unknown_after(&directory, file);
             let neighbours: Vec<Key> = neighbours.take(count).map(Key::file).collect();
             keys.extend(neighbours);
         }

@@ -8,7 +8,10 @@
 //! - a value that arrives fills only what is not at hand: what is at hand was known all along, and may
 //!   be ahead of the group.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::{
+    collections::BTreeMap,
+    ops::{Bound, Deref, DerefMut},
+};
 
 use base::FileId;
 use directory::{Entry, File, Sort};
@@ -33,13 +36,38 @@ struct Fact {
     is_gone: bool,
     /// Which of [`File::FIELDS`] are at hand, by place.
     fields: u8,
-    names: BTreeMap<Name, Known>,
-    listed: Listed,
+    names: Names,
     used: u64,
 }
 
+/// What is known of the names in a directory. Most files are none, and then this takes one word.
+#[derive(Debug, Default)]
+struct Names(Option<Box<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    entries: BTreeMap<Name, Named>,
+    listed: Listed,
+}
+
+static NO_NAMES: Known = Known { entries: BTreeMap::new(), listed: Listed::Nothing };
+
+impl Deref for Names {
+    type Target = Known;
+
+    fn deref(&self) -> &Known {
+        self.0.as_deref().unwrap_or(&NO_NAMES)
+    }
+}
+
+impl DerefMut for Names {
+    fn deref_mut(&mut self) -> &mut Known {
+        self.0.get_or_insert_default()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Known {
+enum Named {
     Entry(Option<Entry>),
     /// Nothing is at hand, although all names around it are.
     Hole,
@@ -76,7 +104,7 @@ pub(crate) enum Page {
 
 impl Fact {
     fn size(&self) -> usize {
-        1 + self.names.len()
+        1 + self.names.entries.len()
     }
 
     fn has(&self, field: &Field) -> bool {
@@ -89,6 +117,9 @@ fn bit(field: &Field) -> Option<u8> {
 }
 
 const ALL_FIELDS: u8 = (1 << File::FIELDS.len()) - 1;
+
+/// So many names are near each other.
+const NEAR: usize = 2_048;
 
 /// A file that was among the last so many in use counts as just used.
 const RECENT: u64 = 64;
@@ -165,17 +196,21 @@ impl Facts {
         self.files.get(file).is_some_and(|fact| fact.is_gone)
     }
 
-    /// The files created in a directory, and still there, whose records are not at hand.
-    pub(crate) fn unknown_in<'a>(
+    /// The files created in a directory, and still there, whose records are not at hand: those whose names
+    /// follow soon on that of a file. Who lists a directory that is too large to be remembered needs them
+    /// next; what comes before has just been forgotten.
+    pub(crate) fn unknown_after<'a>(
         &'a self,
         directory: &'a FileId,
+        file: &'a FileId,
     ) -> impl Iterator<Item = &'a FileId> {
-        let names = self.files.get(directory).map(|fact| fact.names.values());
+        let names = self.files.get(directory).map(|fact| fact.names.entries.values());
         let files = names.into_iter().flatten().filter_map(|known| match known {
-            Known::Entry(Some(entry)) => Some(&entry.file),
-            Known::Entry(None) | Known::Hole => None,
+            Named::Entry(Some(entry)) => Some(&entry.file),
+            Named::Entry(None) | Named::Hole => None,
         });
-        files.filter(move |file| {
+        let after = files.skip_while(move |other| *other != file).skip(1).take(NEAR);
+        after.filter(move |file| {
             directory.is_prefix_of(file)
                 && !self.files.get(*file).is_some_and(|fact| fact.record.is_some() || fact.is_gone)
         })
@@ -196,7 +231,7 @@ impl Facts {
 
     /// The last name up to which all are at hand.
     pub(crate) fn listed_through(&self, directory: &FileId) -> Option<Name> {
-        match &self.files.get(directory)?.listed {
+        match &self.files.get(directory)?.names.listed {
             Listed::Through(last) => Some(last.clone()),
             Listed::Nothing | Listed::All => None,
         }
@@ -205,10 +240,10 @@ impl Facts {
     /// What a name stands for, if that is at hand.
     pub(crate) fn entry(&self, directory: &FileId, name: &Name) -> Option<Option<Entry>> {
         let fact = self.files.get(directory)?;
-        match fact.names.get(name) {
-            Some(Known::Entry(entry)) => Some(entry.clone()),
-            Some(Known::Hole) => None,
-            None => fact.listed.has(name).then_some(None),
+        match fact.names.entries.get(name) {
+            Some(Named::Entry(entry)) => Some(entry.clone()),
+            Some(Named::Hole) => None,
+            None => fact.names.listed.has(name).then_some(None),
         }
     }
 
@@ -217,20 +252,20 @@ impl Facts {
         let Some(fact) = self.files.get(directory) else { return Page::Unlisted };
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut entries = Vec::new();
-        for (name, known) in fact.names.range::<Name, _>((start, Bound::Unbounded)) {
-            if !fact.listed.has(name) {
+        for (name, known) in fact.names.entries.range::<Name, _>((start, Bound::Unbounded)) {
+            if !fact.names.listed.has(name) {
                 break;
             }
             match known {
-                Known::Hole => return Page::Unknown(name.clone()),
-                Known::Entry(None) => {}
-                Known::Entry(Some(_)) if entries.len() == count => {
+                Named::Hole => return Page::Unknown(name.clone()),
+                Named::Entry(None) => {}
+                Named::Entry(Some(_)) if entries.len() == count => {
                     return Page::Names(entries, false);
                 }
-                Known::Entry(Some(entry)) => entries.push((name.clone(), entry.clone())),
+                Named::Entry(Some(entry)) => entries.push((name.clone(), entry.clone())),
             }
         }
-        match &fact.listed {
+        match &fact.names.listed {
             Listed::All => Page::Names(entries, true),
             Listed::Through(_) if entries.len() == count => Page::Names(entries, false),
             Listed::Through(_) | Listed::Nothing => Page::Unlisted,
@@ -243,9 +278,9 @@ impl Facts {
         directory: &FileId,
         mut is_known: impl FnMut(&Name) -> bool,
     ) -> bool {
-        let names = self.files.get(directory).map(|fact| fact.names.iter());
+        let names = self.files.get(directory).map(|fact| fact.names.entries.iter());
         let mut names = names.into_iter().flatten();
-        names.any(|(name, known)| matches!(known, Known::Entry(Some(_))) && is_known(name))
+        names.any(|(name, known)| matches!(known, Named::Entry(Some(_))) && is_known(name))
     }
 
     /// A file that we have just created: nothing of it is unknown.
@@ -254,7 +289,9 @@ impl Facts {
         self.change(file, |fact| {
             fact.record = Some(record);
             fact.fields = ALL_FIELDS;
-            fact.listed = if is_directory { Listed::All } else { Listed::Nothing };
+            if is_directory {
+                fact.names.listed = Listed::All;
+            }
         });
     }
 
@@ -275,7 +312,7 @@ impl Facts {
     pub(crate) fn set_entry(&mut self, directory: &FileId, name: &Name, entry: Option<Entry>) {
         // That it stands for nothing has to be said even if all names are at hand: if others get the right
         // to some of these, the listing is void, but not what we know of this one.
-        self.change(directory, |fact| fact.names.insert(name.clone(), Known::Entry(entry)));
+        self.change(directory, |fact| fact.names.entries.insert(name.clone(), Named::Entry(entry)));
     }
 
     fn drop_field(&mut self, file: &FileId, field: &Field) {
@@ -317,9 +354,12 @@ impl Facts {
             return;
         }
         self.change(directory, |fact| {
-            fact.listed = Listed::Nothing;
-            fact.names.retain(|name, known| {
-                *known != Known::Hole && is_held(&Field::Child(name.clone()).of(directory))
+            if fact.names.0.is_none() {
+                return;
+            }
+            fact.names.listed = Listed::Nothing;
+            fact.names.entries.retain(|name, known| {
+                *known != Named::Hole && is_held(&Field::Child(name.clone()).of(directory))
             });
         });
     }
@@ -330,10 +370,10 @@ impl Facts {
             return;
         }
         self.change(directory, |fact| {
-            if fact.listed.has(name) {
-                fact.names.insert(name.clone(), Known::Hole);
+            if fact.names.listed.has(name) {
+                fact.names.entries.insert(name.clone(), Named::Hole);
             } else {
-                fact.names.remove(name);
+                fact.names.entries.remove(name);
             }
         });
     }
@@ -395,7 +435,7 @@ impl Facts {
     ) {
         let is_news = self.entry(directory, &name).is_none();
         if is_news && is_held(&Field::Child(name.clone()).of(directory)) {
-            self.change(directory, |fact| fact.names.insert(name, Known::Entry(entry)));
+            self.change(directory, |fact| fact.names.entries.insert(name, Named::Entry(entry)));
         }
     }
 
@@ -417,20 +457,22 @@ impl Facts {
             && entries.first().is_none_or(|(first, _)| after.is_none_or(|after| after < first));
         let all_held = is_held(&Field::Children.of(directory));
         self.change(directory, |fact| {
-            if !is_ordered || !follows(&fact.listed) {
+            if !is_ordered || !follows(&fact.names.listed) {
                 return;
             }
             let last = entries.last().map(|(name, _)| name.clone()).or_else(|| after.cloned());
             for (name, entry) in entries {
-                let is_at_hand = fact.listed.has(&name)
-                    || matches!(fact.names.get(&name), Some(Known::Entry(_)));
+                let is_at_hand = fact.names.listed.has(&name)
+                    || matches!(fact.names.entries.get(&name), Some(Named::Entry(_)));
                 if !is_at_hand && (all_held || is_held(&Field::Child(name.clone()).of(directory))) {
-                    fact.names.insert(name, Known::Entry(Some(entry)));
+                    fact.names.entries.insert(name, Named::Entry(Some(entry)));
                 }
             }
             match last {
-                _ if is_all => fact.listed = Listed::All,
-                Some(last) if !fact.listed.has(&last) => fact.listed = Listed::Through(last),
+                _ if is_all => fact.names.listed = Listed::All,
+                Some(last) if !fact.names.listed.has(&last) => {
+                    fact.names.listed = Listed::Through(last)
+                }
                 _ => {}
             }
         });

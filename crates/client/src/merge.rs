@@ -19,18 +19,30 @@ pub(crate) fn append(pending: &mut Pending, mut done: Done, buried: Option<&File
         places.into_iter().for_each(|place| drop(pending.remove(place)));
         return;
     }
-    if let Some(place) = repeated(pending, &mut done)
-        && let Some(earlier) = pending.remove(place)
-    {
-        // Of what happened first, the delay until it is pushed counts.
-        done.at = earlier.at;
-        done.until = done.until.min(earlier.until);
-        done.bytes = done.bytes.saturating_add(earlier.bytes);
-        done.depends.extend(earlier.depends);
-        done.depends.sort();
-        done.depends.dedup();
+    match repeated(pending, &mut done) {
+        Some(place) => {
+            if let Some(earlier) = pending.get(place) {
+                join(&mut done, earlier);
+            }
+            pending.replace(place, done);
+        }
+        None => pending.push(done),
     }
-    pending.push(done);
+}
+
+/// Has an operation stand for an earlier one too.
+fn join(done: &mut Done, earlier: &Done) {
+    // Of what happened first, the delay until it is pushed counts.
+    done.at = earlier.at;
+    done.until = done.until.min(earlier.until);
+    done.bytes = done.bytes.saturating_add(earlier.bytes);
+    let own = done.depends.len();
+    for scope in &earlier.depends {
+        if done.depends[..own].binary_search(scope).is_err() {
+            done.depends.push(scope.clone());
+        }
+    }
+    done.depends.sort();
 }
 
 /// All operations on a file that was born and buried before anybody heard of it.

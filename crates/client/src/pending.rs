@@ -30,7 +30,7 @@ pub(crate) struct Pending {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) operation: Operation,
-    /// Everything that it had to know: nothing of this goes back before it is applied.
+    /// Everything that it had to know, in order: nothing of this goes back before it is applied.
     pub(crate) depends: Vec<Scope>,
     /// The leases end here.
     pub(crate) until: Instant,
@@ -62,8 +62,14 @@ impl Done {
         1 + bytes / 1_024
     }
 
-    pub(crate) fn files(&self) -> BTreeSet<&FileId> {
-        self.depends.iter().map(|scope| &scope.file).collect()
+    /// The files that it involves, in order and each once.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileId> {
+        let before = std::iter::once(None).chain(self.depends.iter().map(Some));
+        let pairs = self.depends.iter().zip(before);
+        let is_news = |(scope, before): &(&Scope, Option<&Scope>)| {
+            before.is_none_or(|before| before.file != scope.file)
+        };
+        pairs.filter(is_news).map(|(scope, _)| &scope.file)
     }
 }
 
@@ -158,9 +164,31 @@ impl Pending {
         self.place_next += 1;
         self.weight += done.weight();
         self.until = self.until.min(done.until);
-        let files: Vec<FileId> = done.files().into_iter().cloned().collect();
-        self.of_file.extend(files.into_iter().map(|file| (file, place)));
+        for file in done.files() {
+            self.of_file.insert((file.clone(), place));
+        }
         self.list.insert(place, done);
+    }
+
+    /// Puts an operation in place of an earlier one, whose work it does too and on whose knowledge it
+    /// depends too. It comes last in the order, like any other.
+    pub(crate) fn replace(&mut self, place: u64, done: Done) {
+        match self.list.last_entry().filter(|last| *last.key() == place) {
+            Some(mut last) => {
+                for file in done.files() {
+                    if !last.get().files().any(|known| known == file) {
+                        self.of_file.insert((file.clone(), place));
+                    }
+                }
+                self.weight = self.weight + done.weight() - last.get().weight();
+                self.until = self.until.min(done.until);
+                last.insert(done);
+            }
+            None => {
+                self.remove(place);
+                self.push(done);
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, place: u64) -> Option<Done> {

@@ -354,3 +354,20 @@ fn what_was_not_used_for_longest_goes_when_there_is_too_much() {
     world.play("7000 A lists d");
     assert_eq!(world.log.last().unwrap().split(' ').count(), 4 + 100);
 }
+
+#[test]
+fn whoever_looks_through_more_than_is_remembered_asks_for_many_at_a_time() {
+    let few = |settings| Settings { facts_max: 800, ..settings };
+    let mut world = World::new(few);
+    world.play("0 A makes d");
+    (0..600).for_each(|file| world.play(&format!("0 A creates d/f{file:03}")));
+    world.play("1 A syncs");
+    for round in 2..5 {
+        world.user('A').counts = Default::default();
+        (0..600).for_each(|file| world.play(&format!("{round} A sees d/f{file:03}")));
+        let questions = world.user('A').counts.questions;
+        // 50 at a time are asked for here, and some go before they were looked at.
+        assert!(questions <= 60, "{questions} in round {round}");
+    }
+    assert!(world.user('A').client.fact_count() <= 800 + 50);
+}

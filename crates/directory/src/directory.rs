@@ -449,6 +449,7 @@ impl Directory {
     pub fn sizes(&self) -> Sizes {
         Sizes {
             records: self.records.len(),
+            changes: self.records.change_count(),
             clients: self.members.len(),
             ranges: self.members.values().map(|member| member.session.ranges.len()).sum(),
             locked: self.members.values().map(|member| member.locked.len()).sum(),
@@ -464,6 +465,8 @@ impl Directory {
 pub struct Sizes {
     /// Records at hand: as many as the shell lets it have.
     pub records: usize,
+    /// Records that have changed and were not handed out to be stored: as many as the shell lets be.
+    pub changes: usize,
     /// Clients: as many as were admitted.
     pub clients: usize,
     /// Directories for which clients have numbers: `RANGES_MAX` for each client.

@@ -1,7 +1,7 @@
 //! The records that are at hand, what is known not to be, and what a command has changed.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     num::NonZeroU64,
     ops::Bound::{Excluded, Unbounded},
 };
@@ -53,8 +53,10 @@ impl From<Key> for Absent {
 
 /// The records of a group, as far as they are at hand.
 pub(crate) struct Records {
-    /// Every key of it is known. Bounded by the shell, which lets go of what it has no room for.
+    /// Bounded by the shell, which lets go of what it has no room for.
     resident: BTreeMap<Key, Record>,
+    /// Where, besides, it is known that there is nothing, or where no record is missing between others. So
+    /// a record that is at hand by itself takes no room here.
     known: Known,
     /// Of all records, at hand or not.
     sum: Sum,
@@ -62,8 +64,9 @@ pub(crate) struct Records {
     log: Vec<Change>,
     /// The directory that the last operations were about: written through once, not with each of them.
     hot: Option<Hot>,
-    /// What commands have changed and the shell has not stored yet, if it stores anything.
-    changes: Option<BTreeMap<Key, Option<Record>>>,
+    /// Where commands have changed something that the shell has not stored yet, if it stores anything.
+    /// Bounded by the shell: it stores what there is when this is long.
+    changes: Option<BTreeSet<Key>>,
 }
 
 struct Change {
@@ -89,7 +92,7 @@ impl Records {
             sum: Sum::default(),
             log: Vec::new(),
             hot: None,
-            changes: is_stored.then(BTreeMap::new),
+            changes: is_stored.then(BTreeSet::new),
         }
     }
 
@@ -170,8 +173,10 @@ impl Records {
         }
         let after = record.clone();
         let before = self.put(&key, record);
-        if before.is_none() && !self.known.contains(&key) {
-            self.known.add_key(&key);
+        if before.is_none() && is_directory(&after) {
+            // Nobody has ever used its identifier, nor any below it.
+            let end = key.file.region_end().map(|end| Edge::before(&Key::file(&end)));
+            self.known.add(Edge::before(&key), end.unwrap_or(Edge::End));
         }
         self.log.push(Change { key, before, after });
     }
@@ -179,7 +184,13 @@ impl Records {
     fn put(&mut self, key: &Key, record: Option<Record>) -> Option<Record> {
         match record {
             Some(record) => self.resident.insert(key.clone(), record),
-            None => self.resident.remove(key),
+            None => {
+                let before = self.resident.remove(key);
+                if before.is_some() && !self.known.contains(key) {
+                    self.known.add_key(key);
+                }
+                before
+            }
         }
     }
 
@@ -213,7 +224,7 @@ impl Records {
                     self.cool();
                     self.hot = Some(Hot { key, record: after, before });
                 }
-                _ => self.count(key, before.as_ref(), after),
+                _ => self.count(key, before.as_ref(), after.as_ref()),
             }
         }
         self.log = log;
@@ -228,36 +239,47 @@ impl Records {
     fn cool(&mut self) {
         if let Some(Hot { key, record, before }) = self.hot.take() {
             self.put(&key, record.clone());
-            self.count(key, before.as_ref(), record);
+            self.count(key, before.as_ref(), record.as_ref());
         }
     }
 
-    fn count(&mut self, key: Key, before: Option<&Record>, after: Option<Record>) {
+    fn count(&mut self, key: Key, before: Option<&Record>, after: Option<&Record>) {
         if let Some(before) = before {
             self.sum.subtract(&key, before);
         }
-        if let Some(after) = &after {
+        if let Some(after) = after {
             self.sum.add(&key, after);
         }
         if let Some(changes) = &mut self.changes {
-            changes.insert(key, after);
+            changes.insert(key);
         }
     }
 
-    /// What has changed since this was last asked.
+    /// What has changed since this was last asked, between commands.
     pub(crate) fn changes(&mut self) -> Vec<(Key, Option<Record>)> {
-        self.changes.as_mut().map(std::mem::take).into_iter().flatten().collect()
+        assert!(self.log.is_empty() && self.hot.is_none(), "nothing is half done");
+        let keys = self.changes.as_mut().map(std::mem::take).into_iter().flatten();
+        // Nothing is let go of before it is stored.
+        let with_record = |key: Key| {
+            let record = self.resident.get(&key).cloned();
+            (key, record)
+        };
+        keys.map(with_record).collect()
+    }
+
+    pub(crate) fn change_count(&self) -> usize {
+        self.changes.as_ref().map_or(0, BTreeSet::len)
     }
 
     /// Takes what a store has under some keys. What is at hand already stays as it is.
     pub(crate) fn supply(&mut self, records: Vec<(Key, Option<Record>)>) {
         for (key, record) in records {
-            if self.known.contains(&key) {
+            if self.resident.contains_key(&key) || self.known.contains(&key) {
                 continue;
             }
-            self.known.add_key(&key);
-            if let Some(record) = record {
-                self.resident.insert(key, record);
+            match record {
+                Some(record) => _ = self.resident.insert(key, record),
+                None => self.known.add_key(&key),
             }
         }
     }
@@ -290,7 +312,7 @@ impl Records {
         let changes = self.changes.as_ref().expect("only what is stored elsewhere can go");
         for key in keys {
             let is_hot = self.hot.as_ref().is_some_and(|hot| hot.key == *key);
-            if !is_hot && !changes.contains_key(key) {
+            if !is_hot && !changes.contains(key) {
                 self.resident.remove(key);
                 self.known.remove_key(key);
             }
@@ -303,8 +325,8 @@ impl Records {
         self.cool();
         let changes = self.changes.as_ref().expect("only what is stored elsewhere can go");
         self.known = Known::default();
-        self.resident.retain(|key, _| changes.contains_key(key));
-        for key in changes.keys() {
+        self.resident.retain(|key, _| changes.contains(key));
+        for key in changes.iter().filter(|key| !self.resident.contains_key(key)) {
             self.known.add_key(key);
         }
     }
@@ -350,6 +372,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     use super::*;
+    use crate::record::{Access, Content, Numbering, Times};
 
     fn name(number: u8) -> Name {
         Name::new(format!("{number:03}").as_bytes()).unwrap()
@@ -409,6 +432,66 @@ mod tests {
             expected.truncate(count_max);
             prop_assert_eq!(found, (expected, is_all));
         }
+    }
+
+    #[test]
+    fn what_is_removed_and_not_stored_is_known_to_be_gone_whatever_is_let_go_of() {
+        let mut records = Records::stored([0; WORDS]);
+        let keys = [1, 2].map(|number| Key::entry(&FileId::ROOT, &name(number)));
+        let stored = |key: &Key| (key.clone(), Some(Record::Entry(entry())));
+        records.supply(keys.iter().map(stored).collect());
+        records.set(keys[0].clone(), None);
+        records.settle();
+        records.release_all();
+        assert_eq!(records.get(&keys[0]), Ok(None));
+        assert_eq!(records.get(&keys[1]), Err(keys[1].clone().into()));
+        records.supply(keys.iter().map(stored).collect());
+        assert_eq!(records.get(&keys[0]), Ok(None), "the store has not heard of it");
+        assert_eq!(records.changes(), [(keys[0].clone(), None)]);
+        records.release_all();
+        assert!(keys.iter().all(|key| records.get(key).is_err()));
+    }
+
+    #[test]
+    fn what_is_at_hand_and_changed_stays_when_the_store_has_something_older() {
+        let mut records = Records::stored([0; WORDS]);
+        let key = Key::entry(&FileId::ROOT, &name(1));
+        let newer = Record::Entry(Entry { sort: Sort::Symlink, ..entry() });
+        records.supply(vec![(key.clone(), None)]);
+        records.set(key.clone(), Some(newer.clone()));
+        records.settle();
+        records.release_all();
+        records.supply(vec![(key.clone(), Some(Record::Entry(entry())))]);
+        assert_eq!(records.get(&key), Ok(Some(&newer)));
+    }
+
+    #[test]
+    fn below_a_new_directory_nothing_has_to_be_loaded() {
+        let mut records = Records::stored([0; WORDS]);
+        let id = |text: &str| text.parse::<FileId>().unwrap();
+        let is_absent = |records: &Records, file: &str| {
+            let is_absent = records.file(&id(file)).is_err();
+            let names = records.names(&id(file), None, 1);
+            assert_eq!(names.is_err(), is_absent);
+            assert!(is_absent || names == Ok((Vec::new(), true)));
+            is_absent
+        };
+        let directory = File {
+            serial: 2,
+            sort: Sort::Directory,
+            access: Access::default(),
+            times: Times::default(),
+            content: Content::default(),
+            links: 2,
+            parent: id("1"),
+            numbering: Numbering::default(),
+            rare: None,
+        };
+        records.set_file(&id("1.5"), Some(directory));
+        records.settle();
+        let files = ["1.4", "1.5", "1.5.1", "1.5.1.9", "1.6", "1"];
+        let absent = files.map(|file| is_absent(&records, file));
+        assert_eq!(absent, [true, false, false, false, true, true]);
     }
 
     #[test]

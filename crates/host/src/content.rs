@@ -61,6 +61,8 @@ pub struct Content {
     /// Gives names to files that are not whole yet.
     names: AtomicU64,
     torn_bytes: u64,
+    /// What the group will need of the disk.
+    owed_bytes: AtomicU64,
 }
 
 impl Content {
@@ -80,6 +82,7 @@ impl Content {
             writing: Mutex::new(Writing::open(&directory.join("writing"))?),
             names: AtomicU64::new(0),
             torn_bytes: recovered.torn_bytes,
+            owed_bytes: AtomicU64::new(0),
         };
         content.flush()?;
         Ok(content)
@@ -247,9 +250,15 @@ impl Content {
         self.writing.lock().map_err(|_| Failure::Stopped)?.forget_before()
     }
 
-    /// Room on the disk.
+    /// Room on the disk, without what the group will need.
     pub fn space(&self) -> Result<Space, Failure> {
-        Space::of(&self.directory)
+        let owed_bytes = self.owed_bytes.load(Ordering::Relaxed);
+        Ok(Space::of(&self.directory)?.without(owed_bytes))
+    }
+
+    /// The group will need so many bytes of the same disk.
+    pub(crate) fn owe(&self, bytes: u64) {
+        self.owed_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The files that have a content here, in order, for a check of everything. Puts what is new into

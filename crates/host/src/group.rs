@@ -18,16 +18,26 @@ use crate::{
     Content, Failure, Log, Store,
     ballast::Ballast,
     clock::Clock,
+    content::Space,
     desk::{Desk, Letter},
     mailbox::Mailbox,
 };
 
 /// With so many bytes in the log since the last checkpoint, there is one.
 const LOG_BYTES_MAX: u64 = 8 << 20;
+/// And with so much that a checkpoint may take this part of the room that is left.
+const ROOM_PART: u64 = 4;
+/// A checkpoint takes so many times as much as the log since the last one: records are longer than what
+/// changes them, and are written twice. An estimate: with short names the store alone took 3 to 6 times as much.
+const CHECKPOINT_FACTOR: u64 = 8;
+/// For less it is never done, however little room is left.
+const OWED_MIN: u64 = 1 << 20;
 /// After so long without a word there is one too, so that a start is quick.
 const QUIET: Duration = Duration::from_secs(5);
+/// With so many records that are not in the store, there is one too: they can't be let go of before.
+const CHANGES_MAX: usize = 25_000;
 /// The most records at hand; beyond, all go that are in the store.
-const RECORDS_MAX: usize = 100_000;
+const RECORDS_MAX: usize = 50_000;
 /// What has found no room, or could not be opened, is tried again after this.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -116,7 +126,9 @@ impl Group {
         store.check_reach(stored, log.first())?;
         store.check_end(stored, log.next())?;
         recovered.pass_before(stored + 1);
+        let mut log_bytes = 0;
         while let Some((_, record)) = recovered.next()? {
+            log_bytes += record.len() as u64;
             let mut absent = recovery.replay(&record)?;
             while let Some(wanted) = absent {
                 absent = recovery.supply(store.load(&wanted)?);
@@ -139,13 +151,14 @@ impl Group {
             standing,
             stored,
             height,
-            log_bytes: 0,
+            log_bytes,
             ballast: Ballast::of(home),
             torn,
             records_max: RECORDS_MAX,
             is_waiting: false,
             is_full: false,
         };
+        group.content.owe(group.owed_bytes());
         group.make_room();
         group.follow(out, &mut Vec::new())?;
         group.tell_standing();
@@ -187,7 +200,11 @@ impl Group {
             for bytes in said.drain(..) {
                 desk.hear(&bytes);
             }
-            if self.log_bytes > LOG_BYTES_MAX || is_idle && self.height > self.stored {
+            self.content.owe(self.owed_bytes());
+            if self.is_log_long()
+                || self.node.directory().sizes().changes > CHANGES_MAX
+                || is_idle && self.height > self.stored
+            {
                 self.checkpoint()?;
             }
             self.release();
@@ -300,6 +317,22 @@ impl Group {
         self.content.space().is_ok_and(|space| space.available_bytes >= least)
     }
 
+    /// How much of the disk the next checkpoint will take.
+    fn owed_bytes(&self) -> u64 {
+        self.log_bytes * CHECKPOINT_FACTOR
+    }
+
+    /// Whether there is enough in the log for a checkpoint.
+    fn is_log_long(&self) -> bool {
+        if self.log_bytes > LOG_BYTES_MAX {
+            return true;
+        }
+        // On a small disk, or on one that is nearly full.
+        let owed_bytes = self.owed_bytes();
+        let is_much = |space: Space| owed_bytes > space.available_bytes / (ROOM_PART - 1);
+        owed_bytes > OWED_MIN && self.content.space().is_ok_and(is_much)
+    }
+
     /// Lets go of records if there are too many.
     fn release(&mut self) {
         if self.node.directory().sizes().records > self.records_max {
@@ -331,6 +364,7 @@ impl Group {
             self.stored = checkpoint.height;
         }
         self.log_bytes = 0;
+        self.content.owe(0);
         self.records_max = RECORDS_MAX;
         Ok(())
     }

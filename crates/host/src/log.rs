@@ -25,7 +25,7 @@ use std::{
 
 use base::Domain;
 
-use crate::Failure;
+use crate::{Failure, content::Space};
 use frame::{Format, Framer, HEAD, HEADER, Place};
 use scan::{Scanner, Step};
 use tail::{Tail, make_directory, sync_directory};
@@ -79,7 +79,7 @@ impl Log {
             buffer: Vec::new(),
             next: 0,
             safe: 0,
-            segment_max: SEGMENT_MAX,
+            segment_max: Space::piece_max(directory, SEGMENT_MAX),
             is_stopped: false,
         };
         let firsts = list(directory)?;

@@ -61,6 +61,8 @@ pub enum Change<'a> {
     Inode(u64),
     /// What a name in a directory stands for.
     Name(u64, &'a [u8]),
+    /// What any name stands for, or that it stands for nothing.
+    Names,
 }
 
 /// What is to change about a file, all at once.
@@ -89,6 +91,8 @@ pub struct Purpose {
     pub writes: bool,
     /// Its old bytes go first.
     pub truncates: bool,
+    /// It is run as a program.
+    pub runs: bool,
 }
 
 /// What a front end keeps for a backing file that the kernel uses by itself. Dropping it ends that.

@@ -157,8 +157,14 @@ impl Tree {
     fn look_at_losses(&self) {
         let losses = self.desk.losses();
         if self.losses.swap(losses, Ordering::Relaxed) != losses {
-            self.inodes.numbers().into_iter().for_each(|inode| self.changed(inode));
+            self.distrust();
         }
+    }
+
+    /// The kernel is told to believe nothing that it was told before.
+    pub fn distrust(&self) {
+        self.tell(Change::Names);
+        self.inodes.numbers().into_iter().for_each(|inode| self.changed(inode));
     }
 
     fn ask(&self, actor: &Actor, what: Call) -> Result<Reply, Errno> {

@@ -16,17 +16,21 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use host::Machine;
-use mount::{Mount, Options, Settings, Tree};
+use mount::{
+    Mount, Options, Settings, Tree,
+    front::{Caller, Over, ROOT},
+};
 
 /// A machine and its mount, unmounted and removed at the end whatever happens.
 struct World {
+    tree: Weak<Tree>,
     mount: Option<Mount>,
     machine: Option<Machine>,
     home: PathBuf,
@@ -47,7 +51,7 @@ impl World {
         let path = std::env::temp_dir().join(format!("{name}-on"));
         fs::create_dir_all(&path).unwrap();
         Machine::init(&home).unwrap();
-        let mut world = World { mount: None, machine: None, home, path };
+        let mut world = World { tree: Weak::new(), mount: None, machine: None, home, path };
         world.start(options).then_some(world)
     }
 
@@ -56,6 +60,7 @@ impl World {
         let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
         self.machine = Some(machine);
         let tree = Arc::new(Tree::new(desk, content, Settings::default()));
+        self.tree = Arc::downgrade(&tree);
         match Mount::start(tree, &self.path, &options) {
             Ok(mount) => self.mount = Some(mount),
             Err(error) => eprintln!("skipped: can't mount here ({error})"),
@@ -197,6 +202,35 @@ fn attributes_are_as_they_were_set() {
     let after = fs::metadata(&path).unwrap();
     assert_eq!(after.modified().unwrap(), before.modified().unwrap());
     assert_eq!((after.mode() & 0o7777, after.len()), (0o751, 5));
+}
+
+#[test]
+fn names_that_changed_behind_the_kernels_back_are_looked_up_anew_when_it_is_told() {
+    let Some(world) = World::new(Options::default()) else { return };
+    let tree = world.tree.upgrade().unwrap();
+    let me = Caller { uid: 0, gid: 0, pid: 0 };
+    for name in ["goes", "moves"] {
+        fs::write(world.at(name), name).unwrap();
+    }
+    assert!(fs::metadata(world.at("comes")).is_err());
+    tree.unlink(ROOT, b"goes", &me).unwrap();
+    tree.rename((ROOT, b"moves"), (ROOT, b"comes"), Over::Replace, &me).unwrap();
+    let seen = || ["goes", "moves", "comes"].map(|name| fs::metadata(world.at(name)).is_ok());
+    assert_eq!(seen(), [true, true, false], "the kernel believes what it was told");
+    tree.distrust();
+    let start = Instant::now();
+    while seen() != [false, false, true] {
+        if start.elapsed() > Duration::from_secs(10) {
+            let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+            let mut numbers = kernel.split(['.', '-']).map(|text| text.parse::<u32>().unwrap_or(0));
+            let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+            assert!(version < (6, 16), "{:?} on Linux {kernel}", seen());
+            eprintln!("skipped: Linux {kernel} can't be told");
+            return;
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(fs::read(world.at("comes")).unwrap(), b"moves");
 }
 
 #[test]

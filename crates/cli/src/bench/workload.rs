@@ -46,7 +46,9 @@ pub const WORKLOADS: &[Workload] = &[
     Workload { name: "rm -rf", count: TREE, prepare: make_tree, run: remove },
     Workload { name: "git add", count: TREE, prepare: make_repository, run: git_add },
     Workload { name: "write 1 MiB", count: BIG >> 20, prepare: nothing, run: write_big },
+    Workload { name: "write again", count: BIG >> 20, prepare: write_big, run: write_again },
     Workload { name: "read 1 MiB", count: BIG >> 20, prepare: write_big, run: read_big },
+    Workload { name: "read again", count: BIG >> 20, prepare: write_and_read, run: read_big },
     Workload { name: "write 4 KiB", count: RANDOM, prepare: write_big, run: write_random },
     Workload { name: "read 4 KiB", count: RANDOM, prepare: write_and_read, run: read_random },
 ];
@@ -179,7 +181,14 @@ fn command(program: &str, args: &[&str], at: &Path) -> anyhow::Result<()> {
 }
 
 fn write_big(at: &Path) -> anyhow::Result<()> {
-    let mut file = File::create(at.join("big"))?;
+    write_all(File::create(at.join("big"))?)
+}
+
+fn write_again(at: &Path) -> anyhow::Result<()> {
+    write_all(File::options().write(true).open(at.join("big"))?)
+}
+
+fn write_all(mut file: File) -> anyhow::Result<()> {
     let block = vec![5; 1 << 20];
     for _ in 0..BIG >> 20 {
         file.write_all(&block)?;

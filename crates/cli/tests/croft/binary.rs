@@ -22,10 +22,16 @@ pub fn check_golden(name: &str, args: &[&str]) {
     let output = croft(args);
     assert!(output.status.success());
     assert_eq!(text(&output.stderr), "");
+    check_text(name, text(&output.stdout));
+}
+
+/// Compares what was said with a golden file.
+#[track_caller]
+pub fn check_text(name: &str, said: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/croft/golden").join(name);
     if std::env::var_os("CROFT_BLESS").is_some() {
-        std::fs::write(&path, &output.stdout).expect("golden files can be written");
+        std::fs::write(&path, said).expect("golden files can be written");
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text(&output.stdout), golden, "CROFT_BLESS=1 cargo test -p cli rewrites {name}");
+    assert_eq!(said, golden, "CROFT_BLESS=1 cargo test -p cli rewrites {name}");
 }

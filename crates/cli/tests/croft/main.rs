@@ -11,3 +11,4 @@ mod graph;
 mod help;
 mod papers;
 mod simulate;
+mod status;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FallocateFlags, OFlags, SeekFrom as Seeking, XattrFlags},
+    fs::{FallocateFlags, OFlags, SeekFrom as Seeking, Timespec, Timestamps, XattrFlags},
     io::Errno,
 };
 
@@ -179,6 +179,25 @@ fn times_are_kept_to_the_nanosecond_and_reading_changes_none() {
     let before = fs::metadata(&cell.path).unwrap().modified().unwrap();
     fs::write(cell.at("b"), "").unwrap();
     assert!(fs::metadata(&cell.path).unwrap().modified().unwrap() > before);
+}
+
+#[test]
+fn no_time_is_so_far_away_that_setting_it_ends_the_mount() {
+    let Some(cell) = Cell::new(&[]) else { return };
+    let file = both(&cell.at("a"));
+    let far = [i64::MIN, i64::MIN + 1, -1 << 40, -1, 0, 1 << 40, i64::MAX - 1, i64::MAX];
+    let mut found = Vec::new();
+    for (seconds, nanoseconds) in far.into_iter().flat_map(|at| [(at, 0), (at, 999_999_999)]) {
+        let time = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+        let times = Timestamps { last_access: time, last_modification: time };
+        rustix::fs::futimens(&file, &times).unwrap();
+        let meta = file.metadata().unwrap();
+        assert_eq!((meta.atime(), meta.atime_nsec()), (meta.mtime(), meta.mtime_nsec()));
+        found.push((meta.mtime(), meta.mtime_nsec()));
+    }
+    // What can't be kept is the nearest that can.
+    assert!(found.is_sorted(), "{found:?}");
+    assert_eq!(found[6..10], [(-1, 0), (-1, 999_999_999), (0, 0), (0, 999_999_999)]);
 }
 
 #[test]

@@ -85,6 +85,32 @@ fn a_full_disk_is_told_loses_nothing_and_is_used_again_once_there_is_room() {
     check(&cell, &synced);
     cell.restart(&[]);
     check(&cell, &synced);
+    write_in_the_end(&cell, "last", b"works");
+    cell.stop();
+}
+
+#[test]
+fn a_disk_full_of_small_files_gives_back_the_room_of_every_other_one_that_is_removed() {
+    let Some(image) = Image::new(48) else { return };
+    let mut cell = Cell::idle(Some(image.home()));
+    cell.init();
+    cell.start(&[]);
+    let (mut draw, mut synced) = (Draw::new(3), Synced::new());
+    assert_eq!(write_until_refused(&cell, &mut draw, &mut synced, 40_000), Errno::NOSPC);
+    let names: Vec<String> = synced.keys().cloned().collect();
+    for name in names.iter().step_by(2) {
+        fs::remove_file(cell.at(name)).unwrap();
+        synced.remove(name);
+    }
+    // Half of what was written, and some of it is kept for the group.
+    for count in 0..10 {
+        let (name, bytes) = (format!("after-{count}"), draw.bytes(500_000));
+        write_in_the_end(&cell, &name, &bytes);
+        synced.insert(name, bytes);
+    }
+    check(&cell, &synced);
+    cell.restart(&[]);
+    check(&cell, &synced);
     cell.stop();
 }
 

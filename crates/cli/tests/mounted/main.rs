@@ -24,6 +24,8 @@ mod programs;
 mod suites;
 
 mod errors;
+mod memory;
+mod ordinary;
 mod quickstart;
 
 mod crash;

@@ -1,6 +1,13 @@
 //! Programs that people use every day, on a mount.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::{OpenOptionsExt, symlink},
+    path::Path,
+    process::Command,
+};
+
+use rustix::{fs::OFlags, io::Errno};
 
 use crate::{
     cell::{Cell, Scratch, needs, shell},
@@ -151,4 +158,30 @@ fn cargo_builds_a_program_that_runs() {
     assert_eq!(shell(&cell.path, &format!("{build}; target/debug/hello")), "hello\n");
     fs::write(cell.at("src/lib.rs"), "pub const SAID: &str = \"again\";\n").unwrap();
     assert_eq!(shell(&cell.path, &format!("{build}; target/debug/hello")), "again\n");
+}
+
+#[test]
+fn a_program_that_runs_is_neither_written_nor_emptied() {
+    for way in [&[][..], &["--no-passthrough"]] {
+        let Some(cell) = Cell::new(way) else { return };
+        let whole = fs::read(shell(&cell.path, "command -v sleep").trim()).unwrap();
+        // Now closed for sure when it is run, now not.
+        for count in 0..40 {
+            let path = cell.at(&format!("sleep-{count}"));
+            fs::write(&path, &whole).unwrap();
+            shell(&cell.path, &format!("chmod 755 sleep-{count}"));
+            let mut program = Command::new(&path).arg("60").spawn().unwrap();
+            for flags in [OFlags::WRONLY, OFlags::RDWR, OFlags::TRUNC] {
+                let mut options = OpenOptions::new();
+                options.read(flags != OFlags::WRONLY).write(flags != OFlags::TRUNC);
+                let opened = options.custom_flags(flags.bits() as i32).open(&path);
+                let errno = opened.map_err(|error| Errno::from_io_error(&error)).map(drop);
+                assert_eq!(errno, Err(Some(Errno::TXTBSY)), "{flags:?}, {count}");
+            }
+            assert!(fs::read(&path).unwrap() == whole, "{count}");
+            assert!(program.try_wait().unwrap().is_none(), "it still runs");
+            program.kill().unwrap();
+            program.wait().unwrap();
+        }
+    }
 }

@@ -61,10 +61,7 @@ fn pjdfstest_finds_no_fault_and_skips_what_the_documents_say() {
         command.arg("-c").arg(&config).arg("-p").arg(&work).arg("-s").arg(&beside.0);
         let output = command.env("RUST_BACKTRACE", "0").output().unwrap();
         let said = text(&output.stdout);
-        // docs/testing.md: an open defect, seen once.
-        let is_known = |line: &&str| line.starts_with("open::etxtbsy ");
-        let failed = said.lines().filter(|line| line.ends_with("FAILED"));
-        let failed: Vec<&str> = failed.filter(|line| !is_known(line)).collect();
+        let failed: Vec<&str> = said.lines().filter(|line| line.ends_with("FAILED")).collect();
         assert_eq!(failed, [""; 0], "{said}{}", text(&output.stderr));
         assert!(said.contains("398 total"), "{said}");
         assert_eq!(skipped(&said), documented(), "docs/testing.md says what is skipped and why");

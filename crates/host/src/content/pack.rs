@@ -9,7 +9,10 @@ use std::{
 
 use base::Domain;
 
-use super::index::{LABEL, Location, Position, State};
+use super::{
+    Space,
+    index::{LABEL, Location, Position, State},
+};
 use crate::{
     Failure,
     log::{
@@ -109,6 +112,7 @@ pub(super) fn segment_path(directory: &Path, segment: u32) -> PathBuf {
 
 impl Pack {
     pub(super) fn new(directory: PathBuf, tail: Tail, segment: u32, sequence: u64) -> Pack {
+        let segment_max = Space::piece_max(&directory, super::SEGMENT_MAX);
         Pack {
             directory,
             framer: Framer::new(FORMAT),
@@ -124,7 +128,7 @@ impl Pack {
             shards: BTreeSet::new(),
             readers: BTreeMap::new(),
             is_stopped: false,
-            segment_max: super::SEGMENT_MAX,
+            segment_max,
             buffer: Vec::new(),
         }
     }

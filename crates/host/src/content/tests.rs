@@ -10,7 +10,10 @@ use std::{
 use base::Rng;
 use proptest::prelude::*;
 
-use super::*;
+use super::{
+    tidy::{MOSTLY, SOMEWHAT},
+    *,
+};
 use crate::log::scratch::Scratch;
 
 /// A machine's directory with a store and contents in it.
@@ -366,6 +369,37 @@ fn the_dead_give_back_what_they_took() {
 }
 
 #[test]
+fn where_room_is_scarce_segments_that_are_less_than_half_dead_give_theirs_back() {
+    let home = Home::new();
+    (0..100).for_each(|serial| home.content.put(serial, &bytes(serial, 400)).unwrap());
+    let gone = |serial: &u64| serial.is_multiple_of(3);
+    (0..100).filter(gone).for_each(|serial| home.content.remove(serial).unwrap());
+    home.content.flush().unwrap();
+    let before = home.segments().len();
+    let mut indexed = home.content.indexed.lock().unwrap();
+    assert!(!home.content.compact(&mut indexed, MOSTLY).unwrap());
+    while home.content.compact(&mut indexed, SOMEWHAT).unwrap() {}
+    drop(indexed);
+    assert!(home.segments().len() * 4 < before * 3, "{} of {before}", home.segments().len());
+    let alive = (0..100).filter(|serial| !gone(serial));
+    let model = alive.map(|serial| (serial, bytes(serial, 400))).collect();
+    home.check(&model, 100);
+    home.reopened().check(&model, 100);
+}
+
+#[test]
+fn what_the_group_will_need_is_not_told_as_room() {
+    let home = Home::new();
+    let before = home.content.space().unwrap().available_bytes;
+    home.content.owe(before / 2);
+    assert!(home.content.space().unwrap().available_bytes < before / 4 * 3);
+    home.content.owe(u64::MAX);
+    assert_eq!(home.content.space().unwrap().available_bytes, 0);
+    home.content.owe(0);
+    assert!(home.content.space().unwrap().available_bytes > before / 4 * 3);
+}
+
+#[test]
 fn the_overlay_is_bounded_without_anybody_syncing() {
     let home = Home::new();
     home.content.pack.lock().unwrap().segment_max = SEGMENT_MAX;
@@ -520,7 +554,7 @@ fn nothing_is_lost_wherever_compaction_dies() {
     }
     home.content.make_safe(&mut indexed, 0, true).unwrap();
     check("safe");
-    home.content.compact(&mut indexed).unwrap();
+    home.content.compact(&mut indexed, MOSTLY).unwrap();
     drop(indexed);
     check("removed");
     home.content.tidy().unwrap();

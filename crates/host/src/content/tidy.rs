@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Content, ENTRIES, Entry, Indexed, Kind, Location, State, backing_path,
+    Content, ENTRIES, Entry, Indexed, Kind, Location, Space, State, backing_path,
     index::{LABEL, Position},
     pack::{FORMAT, Pack},
     remove_file, segment_path, shard, shard_path,
@@ -22,6 +22,23 @@ use crate::{
         tail::sync_directory,
     },
 };
+
+/// How much of a segment has to be dead: more than one part in so many.
+#[derive(Clone, Copy)]
+pub(super) struct Dead(u64);
+
+/// Half of it: what is moved is less than what is gained.
+pub(super) const MOSTLY: Dead = Dead(2);
+/// What is worth the work where room is scarce.
+pub(super) const SOMEWHAT: Dead = Dead(8);
+/// So many bytes of segments are compacted at once where room is scarce, or one segment.
+const MOVED_MAX: u64 = 8 << 20;
+
+impl Dead {
+    fn is_in(self, live: u64, len: u64) -> bool {
+        len.saturating_sub(live) * self.0 > len
+    }
+}
 
 /// Why something was not made safe.
 enum Missed {
@@ -49,11 +66,21 @@ impl Content {
         self.make_safe(&mut indexed, ENTRIES, false)
     }
 
-    /// Files what is new in the index and compacts one segment of the pack, if one is mostly dead.
+    /// Files what is new in the index and compacts one segment of the pack, if one is mostly dead. Where
+    /// room is scarce, some that are less so.
     pub fn tidy(&self) -> Result<(), Failure> {
         let mut indexed = self.indexed.lock().map_err(|_| Failure::Stopped)?;
         self.make_safe(&mut indexed, 1, false)?;
-        self.compact(&mut indexed)
+        if !Space::of(&self.directory)?.is_tight() {
+            return self.compact(&mut indexed, MOSTLY).map(drop);
+        }
+        let rounds = (MOVED_MAX / self.pack()?.segment_max).max(1);
+        for _ in 0..rounds {
+            if !self.compact(&mut indexed, SOMEWHAT)? || !Space::of(&self.directory)?.is_tight() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Files everything that is new in the index.
@@ -177,25 +204,29 @@ impl Content {
     }
 
     /// Everything is in the index. Moves what lives in the segment with the least of that to the end of
-    /// the pack, and removes it.
-    pub(super) fn compact(&self, indexed: &mut Indexed) -> Result<(), Failure> {
+    /// the pack, and removes it, if enough of it is dead. Whether there was one.
+    pub(super) fn compact(&self, indexed: &mut Indexed, enough: Dead) -> Result<bool, Failure> {
         let sealed = self.pack()?.sealed.clone();
         let live = |segment: &u32| indexed.live.get(segment).copied().unwrap_or(0);
         let candidates = sealed.iter().filter(|(segment, _)| !indexed.spoiled.contains(segment));
-        let half_dead = candidates.filter(|(segment, len)| live(segment) * 2 < **len);
-        let mut victims: Vec<u32> = half_dead.map(|(segment, _)| *segment).collect();
+        let worthwhile = candidates.filter(|(segment, len)| enough.is_in(live(segment), **len));
+        let mut victims: Vec<u32> = worthwhile.map(|(segment, _)| *segment).collect();
         victims.sort_by_key(live);
         // Dead ones cost nothing to remove; of the others one at a time.
         let dead = victims.iter().take_while(|segment| live(segment) == 0).count();
         victims.truncate(dead + 1);
         if victims.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
+        let mut has_moved = true;
         if let Some(&segment) = victims.get(dead) {
             match self.move_live(segment) {
                 Ok(()) => {}
                 // Room comes with what is removed; what was moved by now is no loss.
-                Err(failure) if failure.is_full() => victims.truncate(dead),
+                Err(failure) if failure.is_full() => {
+                    victims.truncate(dead);
+                    has_moved = false;
+                }
                 Err(failure) => return Err(failure),
             }
         }
@@ -210,7 +241,8 @@ impl Content {
             self.pack()?.forget(segment);
             remove_file(&segment_path(&self.directory.join("pack"), segment))?;
         }
-        sync_directory(&self.directory.join("pack"))
+        sync_directory(&self.directory.join("pack"))?;
+        Ok(has_moved)
     }
 
     pub(super) fn move_live(&self, segment: u32) -> Result<(), Failure> {

@@ -16,6 +16,9 @@ pub(super) const GENERATION: Generation = Generation(0);
 /// Nothing has to be told us when a file is closed but that it is.
 pub(super) const CACHED: FopenFlags = FopenFlags::FOPEN_NOFLUSH;
 
+/// With this flag of its own the kernel opens a program to run it.
+const RUNS: i32 = 0x20;
+
 pub(super) fn caller(request: &Request) -> Caller {
     Caller { uid: request.uid(), gid: request.gid(), pid: request.pid() }
 }
@@ -71,9 +74,8 @@ pub(super) fn nanoseconds(time: SystemTime) -> i64 {
         // forward.
         Err(before) => {
             let before = before.duration();
-            let seconds = i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
-            let back = seconds.saturating_mul(-1_000_000_000);
-            back.saturating_add(i64::from(before.subsec_nanos()))
+            let back = i128::from(before.as_secs()) * 1_000_000_000;
+            i64::try_from(i128::from(before.subsec_nanos()) - back).unwrap_or(i64::MIN)
         }
     }
 }
@@ -111,6 +113,7 @@ pub(super) fn purpose(flags: i32) -> Purpose {
         reads: access != OpenAccMode::O_WRONLY,
         writes: access != OpenAccMode::O_RDONLY,
         truncates: has(flags, OFlags::TRUNC),
+        runs: flags & RUNS != 0,
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{
     ffi::OsStr,
     fs, io,
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
     path::{Path, PathBuf},
     process::Command,
     sync::Arc,
@@ -85,7 +88,8 @@ impl Mount {
         };
         let session = Session::new(front, path, &config)?;
         let notifier = session.notifier();
-        let notices = Notices::start(move |notice| is_told(&notifier, notice))?;
+        let device = session.as_fd().try_clone_to_owned()?;
+        let notices = Notices::start(move |notice| is_told(&notifier, &device, notice))?;
         let noted = Arc::clone(&notices);
         tree.tell_changes(move |change| noted.note(change));
         let (session, path) = (Some(session.spawn()?), path.to_path_buf());
@@ -174,9 +178,22 @@ impl Drop for Mount {
     }
 }
 
+/// Has the kernel look up every name anew. `fuser` does not know how to say it, nor kernels before 6.16 what it
+/// means: they go on believing names, and notice only which inodes are no more.
+fn forget_names(device: &OwnedFd) -> io::Result<()> {
+    const INC_EPOCH: u32 = 8;
+    // The head of an answer to nobody: its length, what it is about, and no question.
+    let mut notice = [0; 16];
+    notice[..4].copy_from_slice(&16u32.to_ne_bytes());
+    notice[4..8].copy_from_slice(&INC_EPOCH.to_ne_bytes());
+    rustix::io::write(device, &notice)?;
+    Ok(())
+}
+
 /// Tells the kernel; whether it listens.
-fn is_told(notifier: &Notifier, notice: &Notice) -> bool {
+fn is_told(notifier: &Notifier, device: &OwnedFd, notice: &Notice) -> bool {
     let result = match notice {
+        Notice::Names => forget_names(device),
         Notice::Inode(inode) => notifier.inval_inode(INodeNo(*inode), -1, 0),
         Notice::Name(directory, name) => {
             notifier.inval_entry(INodeNo(*directory), OsStr::from_bytes(name))

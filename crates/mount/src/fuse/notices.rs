@@ -16,6 +16,7 @@ const WAITING_MAX: usize = 1 << 20;
 /// What the kernel has to be told.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Notice {
+    Names,
     Inode(u64),
     Name(u64, Vec<u8>),
 }
@@ -57,6 +58,7 @@ impl Notices {
             return;
         }
         waiting.notices.insert(match change {
+            Change::Names => Notice::Names,
             Change::Inode(inode) => Notice::Inode(inode),
             Change::Name(directory, name) => Notice::Name(directory, name.to_vec()),
         });

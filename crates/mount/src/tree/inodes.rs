@@ -9,7 +9,9 @@ use crate::front::{Errno, ROOT};
 
 use super::lock;
 
-const SHARDS: usize = 16;
+const SHARDS: u64 = 16;
+/// Numbers are given one after the other, so those that the kernel knows mostly lie side by side.
+const PAGE: u64 = 16;
 
 /// Kept small: there may be millions.
 struct Inode {
@@ -22,8 +24,52 @@ struct Inode {
     is_bare: bool,
 }
 
+/// Inodes with neighbouring numbers; at least one of them is known.
+type Page = Box<[Option<Inode>; PAGE as usize]>;
+
+#[derive(Default)]
+struct Shard(HashMap<u64, Page>);
+
+impl Shard {
+    fn get(&self, inode: u64) -> Option<&Inode> {
+        self.0.get(&(inode / PAGE))?[place(inode)].as_ref()
+    }
+
+    fn get_mut(&mut self, inode: u64) -> Option<&mut Inode> {
+        self.0.get_mut(&(inode / PAGE))?[place(inode)].as_mut()
+    }
+
+    fn entry(&mut self, inode: u64) -> &mut Option<Inode> {
+        let page = self.0.entry(inode / PAGE);
+        &mut page.or_insert_with(|| Box::new([const { None }; PAGE as usize]))[place(inode)]
+    }
+
+    fn remove(&mut self, inode: u64) {
+        let Some(page) = self.0.get_mut(&(inode / PAGE)) else { return };
+        page[place(inode)] = None;
+        if page.iter().all(Option::is_none) {
+            self.0.remove(&(inode / PAGE));
+            // What was needed for millions is not kept for a few.
+            if self.0.capacity() > 1_024 && self.0.len() < self.0.capacity() / 8 {
+                self.0.shrink_to(2 * self.0.len());
+            }
+        }
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|(number, page)| {
+            let known = page.iter().enumerate().filter(|(_, inode)| inode.is_some());
+            known.map(move |(place, _)| number * PAGE + place as u64)
+        })
+    }
+}
+
+fn place(inode: u64) -> usize {
+    (inode % PAGE) as usize
+}
+
 pub(super) struct Inodes {
-    shards: [Mutex<HashMap<u64, Inode>>; SHARDS],
+    shards: [Mutex<Shard>; SHARDS as usize],
     /// What files were like that are no more, though the kernel still knows them. For `fstat` of them.
     departed: Mutex<HashMap<u64, triomphe::Arc<Record>>>,
 }
@@ -38,14 +84,14 @@ impl Inodes {
         inodes
     }
 
-    fn shard(&self, inode: u64) -> &Mutex<HashMap<u64, Inode>> {
-        &self.shards[inode as usize % SHARDS]
+    fn shard(&self, inode: u64) -> &Mutex<Shard> {
+        &self.shards[(inode / PAGE % SHARDS) as usize]
     }
 
     /// The kernel is told of a file.
     pub(super) fn learn(&self, inode: u64, file: &FileId, is_bare: bool) {
         let mut shard = lock(self.shard(inode));
-        let known = shard.entry(inode).or_insert_with(|| Inode {
+        let known = shard.entry(inode).get_or_insert_with(|| Inode {
             file: file.clone(),
             lookups: 0,
             keeps_pages: false,
@@ -60,12 +106,12 @@ impl Inodes {
             return;
         }
         let mut shard = lock(self.shard(inode));
-        let Some(known) = shard.get_mut(&inode).filter(|known| known.lookups < u32::MAX) else {
+        let Some(known) = shard.get_mut(inode).filter(|known| known.lookups < u32::MAX) else {
             return;
         };
         known.lookups = known.lookups.saturating_sub(u32::try_from(lookups).unwrap_or(u32::MAX));
         if known.lookups == 0 {
-            shard.remove(&inode);
+            shard.remove(inode);
             drop(shard);
             let mut departed = lock(&self.departed);
             departed.remove(&inode);
@@ -77,39 +123,37 @@ impl Inodes {
 
     pub(super) fn file(&self, inode: u64) -> Result<FileId, Errno> {
         let shard = lock(self.shard(inode));
-        shard.get(&inode).map(|known| known.file.clone()).ok_or(Errno::STALE)
+        shard.get(inode).map(|known| known.file.clone()).ok_or(Errno::STALE)
     }
 
     /// Notes how an inode is opened; whether the pages that the kernel has of it are right.
     pub(super) fn open(&self, inode: u64, is_passthrough: bool) -> bool {
         let mut shard = lock(self.shard(inode));
-        let known = shard.get_mut(&inode);
+        let known = shard.get_mut(inode);
         known.is_some_and(|known| std::mem::replace(&mut known.keeps_pages, !is_passthrough))
     }
 
     /// Notes that bytes of it are stored.
     pub(super) fn store(&self, inode: u64) {
-        if let Some(known) = lock(self.shard(inode)).get_mut(&inode) {
+        if let Some(known) = lock(self.shard(inode)).get_mut(inode) {
             known.is_bare = false;
         }
     }
 
     /// Whether no byte of it was ever stored.
     pub(super) fn is_bare(&self, inode: u64) -> bool {
-        lock(self.shard(inode)).get(&inode).is_some_and(|known| known.is_bare)
+        lock(self.shard(inode)).get(inode).is_some_and(|known| known.is_bare)
     }
 
     /// All that the kernel knows.
     pub(super) fn numbers(&self) -> Vec<u64> {
-        self.shards
-            .iter()
-            .flat_map(|shard| lock(shard).keys().copied().collect::<Vec<_>>())
-            .collect()
+        let shards = self.shards.iter();
+        shards.flat_map(|shard| lock(shard).numbers().collect::<Vec<_>>()).collect()
     }
 
     /// Notes that a file is no more.
     pub(super) fn depart(&self, inode: u64, record: &triomphe::Arc<Record>) {
-        let is_known = lock(self.shard(inode)).contains_key(&inode);
+        let is_known = lock(self.shard(inode)).get(inode).is_some();
         if is_known {
             lock(&self.departed).insert(inode, record.clone());
         }
@@ -122,7 +166,7 @@ impl Inodes {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.shards.iter().map(|shard| lock(shard).len()).sum()
+        self.numbers().len()
     }
 }
 
@@ -163,6 +207,20 @@ mod tests {
 
     #[test]
     fn an_inode_takes_few_bytes() {
-        assert!(size_of::<(u64, Inode)>() <= 24);
+        assert_eq!(size_of::<Option<Inode>>(), 16);
+    }
+
+    #[test]
+    fn what_was_forgotten_takes_no_room_and_leaves_its_neighbours_alone() {
+        let inodes = Inodes::new();
+        let some = 2..100_000;
+        some.clone().for_each(|inode| inodes.learn(inode, &id("1"), false));
+        let kept = |inode: &u64| inode % 5_000 == 7;
+        some.clone().filter(|inode| !kept(inode)).for_each(|inode| inodes.forget(inode, 1));
+        let mut left = inodes.numbers();
+        left.sort();
+        assert_eq!(left, [ROOT].into_iter().chain(some.filter(kept)).collect::<Vec<_>>());
+        let room = |shard: &Mutex<Shard>| lock(shard).0.capacity();
+        assert!(inodes.shards.iter().all(|shard| room(shard) <= 1_024));
     }
 }

@@ -18,14 +18,19 @@ use super::{
     opens::{Inner, Open},
 };
 
-/// The lowest bit of a handle says whether it is for writing, the rest is the client's number of it.
-fn handle_of(number: u64, writes: bool) -> u64 {
-    number << 1 | u64::from(writes)
+/// The lowest bit of a handle says whether it is for writing, the next whether it is a program that runs, the
+/// rest is the client's number of it.
+fn handle_of(number: u64, purpose: Purpose) -> u64 {
+    number << 2 | u64::from(purpose.runs) << 1 | u64::from(purpose.writes)
+}
+
+fn runs(handle: u64) -> bool {
+    handle & 2 != 0
 }
 
 /// The client's number of a handle.
 pub(super) fn number_of(handle: u64) -> u64 {
-    handle >> 1
+    handle >> 2
 }
 
 impl Tree {
@@ -45,7 +50,7 @@ impl Tree {
                 inner.handles.push(handle);
                 drop(inner);
                 // The hold goes on until `release`.
-                std::mem::forget(hold);
+                hold.keep();
                 Ok(Opened { handle, way })
             }
             Err(errno) => {
@@ -86,7 +91,7 @@ impl Tree {
                 inner.has_suid = record.access.mode & SUID != 0;
                 inner.handles.push(handle);
                 drop(inner);
-                std::mem::forget(hold);
+                hold.keep();
                 self.inodes.learn(inode, &file, true);
                 let keeps_pages = self.inodes.open(inode, false);
                 let opened = Opened { handle, way: Way::Cached { keeps_pages } };
@@ -151,7 +156,7 @@ impl Tree {
         // What it is opened for was checked by the kernel, which also lets through what only the kernel
         // knows: a file that is run is read, one that is created read-only is written.
         match self.ask(&Actor::ROOT, Call::Open { file: file.clone(), modes })? {
-            Reply::Handle(number) => Ok(handle_of(number, purpose.writes)),
+            Reply::Handle(number) => Ok(handle_of(number, purpose)),
             _ => Err(Errno::IO),
         }
     }
@@ -193,6 +198,10 @@ impl Tree {
         caller: &Caller,
         register: Register<'_>,
     ) -> Result<Way, Errno> {
+        // Of whoever does not write, the kernel asks this only when the bytes are gone.
+        if purpose.truncates && !purpose.writes && inner.handles.iter().copied().any(runs) {
+            return Err(Errno::TXTBSY);
+        }
         if purpose.writes || purpose.truncates {
             inner.writer = (caller.uid, caller.gid);
         }

@@ -149,6 +149,14 @@ impl Opens {
 pub(super) struct Hold<'a> {
     tree: &'a Tree,
     open: Arc<Open>,
+    is_kept: bool,
+}
+
+impl Hold<'_> {
+    /// It goes on until the kernel says that it has closed the file.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
+    }
 }
 
 impl Deref for Hold<'_> {
@@ -161,7 +169,9 @@ impl Deref for Hold<'_> {
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
-        self.tree.let_go(&self.open);
+        if !self.is_kept {
+            self.tree.let_go(&self.open);
+        }
     }
 }
 
@@ -172,7 +182,7 @@ impl Tree {
     }
 
     pub(super) fn hold_file(&self, inode: u64, file: &FileId) -> Hold<'_> {
-        Hold { tree: self, open: self.opens.hold(inode, file) }
+        Hold { tree: self, open: self.opens.hold(inode, file), is_kept: false }
     }
 
     /// Gives up a hold.

@@ -17,9 +17,9 @@ mod names;
 const ME: Caller = Caller { uid: 0, gid: 0, pid: 0 };
 const ANN: Caller = Caller { uid: 1_001, gid: 1_001, pid: 0 };
 
-const READS: Purpose = Purpose { reads: true, writes: false, truncates: false };
-const WRITES: Purpose = Purpose { reads: true, writes: true, truncates: false };
-const TRUNCATES: Purpose = Purpose { reads: true, writes: true, truncates: true };
+const READS: Purpose = Purpose { reads: true, writes: false, truncates: false, runs: false };
+const WRITES: Purpose = Purpose { writes: true, ..READS };
+const TRUNCATES: Purpose = Purpose { truncates: true, ..WRITES };
 
 /// A machine and the tree on it; its directory goes with it.
 struct World {

@@ -125,6 +125,21 @@ fn a_smaller_and_then_larger_size_brings_no_old_bytes_back() {
 }
 
 #[test]
+fn a_program_that_runs_is_not_emptied_by_whoever_only_reads() {
+    let world = World::new();
+    let inode = world.file("a", b"a program");
+    let empties = Purpose { truncates: true, ..READS };
+    let runs = world.open(inode, Purpose { runs: true, ..READS }).handle;
+    let refused = world.tree.open(inode, empties, &ME, &no_passthrough);
+    assert_eq!(refused.map(drop), Err(Errno::TXTBSY));
+    assert_eq!(world.bytes(inode), b"a program");
+    world.tree.release(inode, runs);
+    let emptied = world.open(inode, empties).handle;
+    assert_eq!(world.size(inode), 0);
+    world.tree.release(inode, emptied);
+}
+
+#[test]
 fn an_open_that_truncates_leaves_nothing() {
     for size in [800, 5_000] {
         let world = World::new();
@@ -476,4 +491,15 @@ fn a_create_for_which_there_is_no_handle_leaves_no_file() {
     assert_eq!(world.tree.lookup(ROOT, b"b"), Err(Errno::NOENT));
     world.tree.release(inode, handles[0]);
     assert_eq!(create(), Ok(()));
+}
+
+#[test]
+fn of_what_is_closed_nothing_stays_in_memory() {
+    let world = World::new();
+    let (inode, first) = world.create("a");
+    let second = world.open(inode, READS).handle;
+    let open = world.tree.opens.get(inode).unwrap();
+    world.tree.release(inode, first);
+    world.tree.release(inode, second);
+    assert_eq!(Arc::strong_count(&open), 1, "only we have it");
 }
