@@ -164,6 +164,7 @@ const LITTER_MAX: usize = 1_024;
 impl Client {
     /// A client that knows nothing yet.
     pub fn new(settings: Settings) -> Client {
+        let settings = crate::graph::limited(settings);
         Client {
             settings,
             holder: Holder::new(settings.terms, settings.session),

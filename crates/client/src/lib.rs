@@ -3,7 +3,7 @@
 //! Reading order: a [`Call`] is what a program asks, a [`Client`] is what answers it. The client does
 //! what it is asked on what it knows (`view`, `facts`), under leases; what it does not know it finds out
 //! (`attempt`, `questions`); what it does takes effect here at once and is pushed to the group later
-//! (`outcome`, `pending`, `merge`).
+//! (`outcome`, `pending`, `merge`). Where things wait, and how long a wait can get, says [`graph`].
 //!
 //! Where we deviate from the paper and from POSIX:
 //! - A file is closed when nobody else can believe any more that it is open: closing may take a message
@@ -13,6 +13,7 @@
 
 mod call;
 mod client;
+pub mod graph;
 
 mod facts;
 mod handles;

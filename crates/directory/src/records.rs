@@ -102,6 +102,17 @@ impl Records {
         Records { known: Known::default(), sum, ..Records::new(true) }
     }
 
+    /// All of them, summed up like this. If they are to be stored, none is yet.
+    pub(crate) fn whole(
+        records: Vec<(Key, Record)>,
+        sum: [u64; WORDS],
+        is_stored: bool,
+    ) -> Records {
+        let changes = is_stored.then(|| records.iter().map(|(key, _)| key.clone()).collect());
+        let resident = records.into_iter().collect();
+        Records { resident, sum: Sum::of(sum), changes, ..Records::new(is_stored) }
+    }
+
     /// What is under a key, if it is at hand whether anything is.
     pub(crate) fn get(&self, key: &Key) -> Result<Option<&Record>, Absent> {
         if let Some(hot) = &self.hot

@@ -1,9 +1,9 @@
 //! The group's time, as one member sees it.
 //!
 //! A member knows how far the agreed time is ahead of its own clock, more or less. What it was told at a
-//! start it believes if so many say so that one of them is honest. From then on its own clock runs it, and
-//! each decision may pull at it, but by no more than two honest clocks may drift apart. So nobody can make the
-//! agreed time run, or stand, by deciding often.
+//! start, and when others propose times that it finds implausible, it believes if that lies among honest
+//! clocks. From then on its own clock runs it, and each decision may pull at it, but by no more than two
+//! honest clocks may drift apart. So nobody can make the agreed time run, or stand, by deciding often.
 
 use std::collections::BTreeMap;
 
@@ -34,14 +34,15 @@ pub(crate) struct Clock {
     time: Instant,
     /// ...when the member's own clock showed this.
     at: Instant,
-    /// How far ahead of the own clock others say that it is. At most one for each member.
-    said: BTreeMap<Seat, Duration>,
+    /// What others say that it was, and when they did on the own clock. At most one for each member.
+    said: BTreeMap<Seat, (Instant, Instant)>,
 }
 
 impl Clock {
-    /// The agreed time is at least this, now.
-    pub(crate) fn new(doubt: Doubt, time: Instant, now: Instant) -> Clock {
-        Clock { doubt, time, at: now, said: BTreeMap::new() }
+    /// Something was decided for this time, some time ago. Honest members have found it plausible then, and
+    /// that is all that is known.
+    pub(crate) fn new(doubt: Doubt, decided: Instant, now: Instant) -> Clock {
+        Clock { doubt, time: decided - doubt.slack, at: now, said: BTreeMap::new() }
     }
 
     /// The agreed time.
@@ -52,6 +53,11 @@ impl Clock {
     /// When the agreed time will be this, on the own clock.
     pub(crate) fn local(&self, time: Instant) -> Instant {
         self.at + time.since(self.time)
+    }
+
+    /// What is said later than this after a question was asked says too little.
+    pub(crate) fn answer_max(&self) -> Duration {
+        2 * self.doubt.slack
     }
 
     /// How far an honest member's clock may be from this one by now.
@@ -69,16 +75,32 @@ impl Clock {
         (own - doubt..=own + doubt).contains(&time)
     }
 
-    /// A member says what time it is. Believed is what enough say, or less.
-    pub(crate) fn on_said(&mut self, seat: Seat, time: Instant, witnesses: usize, now: Instant) {
-        let ahead = time.since(now);
-        let known = self.said.entry(seat).or_insert(ahead);
-        *known = ahead.max(*known);
-        let mut all: Vec<Duration> = self.said.values().copied().collect();
+    /// A member says what time it is. Once so many have that a quorum has with this one, what lies among
+    /// honest clocks is believed if it is later than the own, or if the own is off.
+    ///
+    /// Time stands still for those that are off. If that was so for many, the few that were not go back to
+    /// them; otherwise neither would find plausible what the other proposes, for ever.
+    pub(crate) fn on_said(&mut self, seat: Seat, time: Instant, faults: usize, now: Instant) {
+        let known = self.said.entry(seat).or_insert((time, now));
+        if time > known.0 + now.since(known.1) {
+            *known = (time, now);
+        }
+        if self.said.len() < (2 * faults).max(1) {
+            return;
+        }
+        let own = self.time(now);
+        let others = self.said.values().map(|(time, at)| *time + now.since(*at));
+        let mut all: Vec<Instant> = others.chain([own]).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
-        let Some(believed) = all.get(witnesses - 1) else { return };
-        let time = self.time(now).max(now + *believed);
-        (self.time, self.at) = (time, now);
+        let Some(believed) = all.get(faults).copied() else { return };
+        if believed > own || own > believed + self.doubt(now) {
+            (self.time, self.at) = (believed, now);
+        }
+    }
+
+    /// What was said long ago says less the longer clocks have drifted apart.
+    pub(crate) fn forget_said(&mut self) {
+        self.said.clear();
     }
 
     /// Members have changed.
@@ -101,6 +123,8 @@ mod tests {
 
     use super::*;
 
+    const PLAIN: Doubt = Doubt { slack: Duration::ZERO, drift_ppm: 1_000 };
+
     fn seat(n: u8) -> Seat {
         Seat { key: PublicKey::from_bytes([n; 32]), incarnation: 0 }
     }
@@ -111,13 +135,44 @@ mod tests {
 
     #[test]
     fn one_liar_of_four_can_not_set_the_time() {
-        let mut clock = Clock::new(Doubt::default(), secs(100), secs(5));
-        clock.on_said(seat(1), secs(9_000), 2, secs(5));
+        let mut clock = Clock::new(PLAIN, secs(100), secs(5));
+        clock.on_said(seat(1), secs(9_000), 1, secs(5));
         assert_eq!(clock.time(secs(5)), secs(100));
-        clock.on_said(seat(2), secs(200), 2, secs(5));
+        clock.on_said(seat(2), secs(200), 1, secs(5));
         assert_eq!(clock.time(secs(6)), secs(201), "two say that it is at least this");
-        clock.on_said(seat(3), secs(50), 2, secs(6));
-        assert_eq!(clock.time(secs(6)), secs(201), "it never goes back");
+        clock.forget_said();
+        clock.on_said(seat(1), secs(0), 1, secs(6));
+        clock.on_said(seat(2), secs(201), 1, secs(6));
+        assert_eq!(clock.time(secs(6)), secs(201), "nor back");
+    }
+
+    #[test]
+    fn one_whose_time_went_on_alone_goes_back_to_those_for_whom_it_stood_still() {
+        let mut clock = Clock::new(PLAIN, secs(100), secs(5));
+        clock.on_said(seat(1), secs(60), 1, secs(5));
+        clock.on_said(seat(2), secs(61), 1, secs(5));
+        assert_eq!(clock.time(secs(5)), secs(61));
+    }
+
+    #[test]
+    fn to_ask_often_does_not_slow_time_down() {
+        let mut clock = Clock::new(Doubt::default(), secs(0), secs(1));
+        for second in 1..1_000 {
+            let (now, late) = (secs(second), secs(second - 1) - Duration::from_millis(50));
+            clock.forget_said();
+            for other in 1..4 {
+                clock.on_said(seat(other), late, 1, now);
+            }
+        }
+        assert_eq!(clock.time(secs(1_000)), secs(999));
+    }
+
+    #[test]
+    fn a_group_that_is_younger_than_a_machine_keeps_its_time() {
+        let mut clock = Clock::new(PLAIN, secs(3), secs(9_000));
+        clock.on_said(seat(1), secs(5), 1, secs(9_001));
+        clock.on_said(seat(2), secs(7), 1, secs(9_002));
+        assert_eq!(clock.time(secs(9_002)), secs(6));
     }
 
     #[test]
@@ -136,6 +191,25 @@ mod tests {
     }
 
     #[test]
+    fn starting_again_after_an_early_decision_does_not_make_it_early_twice() {
+        let doubt = Doubt::default();
+        let early = secs(100) + doubt.slack;
+        let clock = Clock::new(doubt, early, secs(5));
+        assert_eq!(clock.time(secs(5)), secs(100));
+        assert!(clock.is_plausible(early, secs(5)));
+        assert!(!clock.is_plausible(early + Duration::from_millis(1), secs(5)));
+    }
+
+    #[test]
+    fn what_others_said_long_ago_does_not_count_with_what_they_say_now() {
+        let mut clock = Clock::new(PLAIN, secs(0), secs(0));
+        clock.on_said(seat(1), secs(100), 1, secs(0));
+        clock.forget_said();
+        clock.on_said(seat(2), secs(90_000), 1, secs(80_000));
+        assert_eq!(clock.time(secs(80_000)), secs(80_000));
+    }
+
+    #[test]
     fn times_of_clocks_that_drift_are_plausible_also_after_a_long_silence() {
         let clock = Clock::new(Doubt::default(), secs(0), secs(0));
         let hour = 3_600;
@@ -147,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_moment_of_the_group_is_found_on_the_own_clock() {
-        let clock = Clock::new(Doubt::default(), secs(100), secs(5));
+        let clock = Clock::new(PLAIN, secs(100), secs(5));
         assert_eq!(clock.local(secs(103)), secs(8));
         assert_eq!(clock.time(clock.local(secs(103))), secs(103));
     }

@@ -3,7 +3,7 @@
 //! Nothing else knows which engine this is. It is told the truth about time (a timeout has passed) and
 //! asked for nothing that needs an answer later but a value to propose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Digest, Duration};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -207,8 +207,9 @@ pub(crate) struct Engine {
     group: Digest,
     patience: Patience,
     state: State<Context>,
-    /// Seals at this height that are known to be right. At most [`KNOWN_MAX`].
-    known: BTreeSet<Seal>,
+    /// Seals at this height that are known to be right, each with what it stands under: it proves nothing
+    /// else. At most [`KNOWN_MAX`].
+    known: BTreeMap<Seal, Vec<u8>>,
 }
 
 const KNOWN_MAX: usize = 1_024;
@@ -228,7 +229,7 @@ impl Engine {
             enabled: true,
         };
         let state = State::new(Context, Height(height), seats, params, QUEUE_HEIGHTS, QUEUE_MAX);
-        Engine { group, patience, state, known: BTreeSet::new() }
+        Engine { group, patience, state, known: BTreeMap::new() }
     }
 
     /// Begins a height.
@@ -319,7 +320,7 @@ impl Engine {
             return false;
         }
         if self.known.len() < KNOWN_MAX {
-            self.known.insert(*seal);
+            self.known.insert(*seal, bytes.to_vec());
         }
         true
     }
@@ -330,7 +331,7 @@ struct Desk<'a, N> {
     group: &'a Digest,
     patience: Patience,
     notary: &'a N,
-    known: &'a mut BTreeSet<Seal>,
+    known: &'a mut BTreeMap<Seal, Vec<u8>>,
     deeds: &'a mut Vec<Deed>,
 }
 
@@ -434,13 +435,12 @@ impl<N: Notary> Desk<'_, N> {
                 r.resume_with(SignedMessage::new(bid, seal))
             }
             Effect::VerifySignature(signed, key, r) => {
-                let is_right = self.known.contains(&signed.signature) || {
-                    let bytes = match &signed.message {
-                        core::ConsensusMsg::Vote(cast) => cast.vote.sealed_bytes(self.group),
-                        core::ConsensusMsg::Proposal(bid) => bid.proposal.sealed_bytes(self.group),
-                    };
-                    self.notary.is_sealed(&key, &bytes, &signed.signature)
+                let bytes = match &signed.message {
+                    core::ConsensusMsg::Vote(cast) => cast.vote.sealed_bytes(self.group),
+                    core::ConsensusMsg::Proposal(bid) => bid.proposal.sealed_bytes(self.group),
                 };
+                let is_right = self.is_known(&signed.signature, &bytes)
+                    || self.notary.is_sealed(&key, &bytes, &signed.signature);
                 r.resume_with(is_right)
             }
             // Made of votes that were checked when they came.
@@ -471,8 +471,13 @@ impl<N: Notary> Desk<'_, N> {
 
     fn seal(&mut self, bytes: &[u8]) -> Seal {
         let seal = self.notary.seal(bytes);
-        self.known.insert(seal);
+        self.known.insert(seal, bytes.to_vec());
         seal
+    }
+
+    /// Whose seal it is follows from the bytes: they name the seat.
+    fn is_known(&self, seal: &Seal, bytes: &[u8]) -> bool {
+        self.known.get(seal).is_some_and(|known| known == bytes)
     }
 
     fn is_passage(&self, passage: &Passage, seats: &Seats) -> bool {
@@ -481,15 +486,12 @@ impl<N: Notary> Desk<'_, N> {
         passage.votes.len() <= Seats::COUNT_MAX
             && passage.sealed_votes().all(|vote| {
                 let Sealed { what, seal } = &vote;
+                let bytes = what.sealed_bytes(self.group);
                 (!passage.is_precommit || what.step == Step::Precommit)
                     && seats.contains(&what.seat)
                     && voters.insert(what.seat)
-                    && (self.known.contains(seal)
-                        || self.notary.is_sealed(
-                            &what.seat.key,
-                            &what.sealed_bytes(self.group),
-                            seal,
-                        ))
+                    && (self.is_known(seal, &bytes)
+                        || self.notary.is_sealed(&what.seat.key, &bytes, seal))
             })
             && voters.len() >= needed
     }

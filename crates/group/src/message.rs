@@ -79,6 +79,17 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// The commands that whoever says this wants decided.
+    pub fn commands(&self) -> &[Vec<u8>] {
+        match self {
+            Message::Word(_, Some(batch)) => &batch.commands,
+            Message::Commands(commands) => commands,
+            _ => &[],
+        }
+    }
+}
+
 /// What all decisions up to some point have led to.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Summary {

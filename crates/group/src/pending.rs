@@ -29,6 +29,10 @@ impl Pending {
         self.commands.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len()
+    }
+
     /// Whether there is room for it, or it is there already.
     pub(crate) fn push(&mut self, command: Vec<u8>) -> bool {
         let digest = Digest::of(COMMAND, &command);

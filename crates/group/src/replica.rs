@@ -24,7 +24,7 @@ use crate::{
 use catching_up::CatchingUp;
 use greeting::Greeting;
 
-pub use interface::{Input, Output, Record, Settings};
+pub use interface::{Input, Output, Record, Settings, Sizes};
 
 mod catching_up;
 mod greeting;
@@ -37,6 +37,10 @@ mod serving;
 const EVIDENCE_MAX: usize = 64;
 /// So many batches are kept at one height.
 const BATCHES_MAX: usize = 32;
+/// The engine does not look at what is further ahead.
+const ROUNDS_AHEAD_MAX: u32 = 10;
+/// What was said before is not said again while so much waits for the log.
+const HELD_MAX: usize = 1_024;
 
 /// A member.
 pub struct Replica<N> {
@@ -53,8 +57,11 @@ pub struct Replica<N> {
     is_called: bool,
     pending: Pending,
     clock: Clock,
-    /// The batches of the next height. At most [`BATCHES_MAX`].
-    batches: BTreeMap<Digest, Batch>,
+    /// The batches of the next height, each with the last round in which it was proposed. At most one for each
+    /// round, by who leads it, and at most [`BATCHES_MAX`].
+    batches: BTreeMap<Digest, (u32, Batch)>,
+    /// Those of them that this member has found fit without taking anybody's word for it.
+    judged: BTreeSet<Digest>,
     /// What the engine waits for. A few in each round, and a new round ends those of the last.
     waits: BTreeMap<(Wait, u32), Instant>,
     deeds: VecDeque<Deed>,
@@ -66,6 +73,10 @@ pub struct Replica<N> {
     mark: u64,
     syncing: u64,
     safe: u64,
+    /// The record with the last decision.
+    decided_mark: u64,
+    /// Bytes of decisions that wait for the log.
+    held_bytes: usize,
     /// The last decisions.
     recent: VecDeque<Arc<Decision>>,
     recent_bytes: usize,
@@ -124,6 +135,7 @@ impl<N: Notary> Replica<N> {
             is_on: false,
             is_called: false,
             batches: BTreeMap::new(),
+            judged: BTreeSet::new(),
             waits: BTreeMap::new(),
             deeds: VecDeque::new(),
             records: Vec::new(),
@@ -131,6 +143,8 @@ impl<N: Notary> Replica<N> {
             mark: 0,
             syncing: 0,
             safe: 0,
+            decided_mark: 0,
+            held_bytes: 0,
             recent: VecDeque::new(),
             recent_bytes: 0,
             checkpoints: VecDeque::new(),
@@ -189,9 +203,37 @@ impl<N: Notary> Replica<N> {
         self.evidence.iter()
     }
 
+    /// How much waits for the log to be safe: things, and bytes of decisions.
+    pub fn held(&self) -> (usize, usize) {
+        (self.held.len(), self.held_bytes)
+    }
+
+    /// Of the log up to this mark nothing is needed, once what was decided has been applied and stored.
+    pub fn mark_behind(&self) -> u64 {
+        // A record may also have the beginning of the next height.
+        if self.is_alone() { self.decided_mark } else { self.decided_mark.saturating_sub(1) }
+    }
+
     /// Whether something waits to be decided.
     pub fn is_busy(&self) -> bool {
         self.is_on || !self.pending.is_empty()
+    }
+
+    /// How much it keeps.
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            held: self.held.len(),
+            pending: self.pending.len(),
+            batches: self.batches.len(),
+            recent: self.recent.len(),
+            seen: self.seen.len(),
+            cast: self.cast.len(),
+            waits: self.waits.len(),
+            wishes: self.wishes.len() + self.ready.len(),
+            served: self.served.len(),
+            evidence: self.evidence.len(),
+            fetched: self.catching_up.fetched(),
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = Seat> + use<N> {
@@ -264,9 +306,12 @@ impl<N: Notary> Replica<N> {
                 }
                 self.records.push(Record::Fact(self.tip.height + 1, fact));
             }
+            // A disk that hangs must not make words pile up.
+            Deed::Say(Word::Vote(_, true) | Word::Polka(_) | Word::Passage(_))
+                if self.held.len() >= HELD_MAX => {}
             Deed::Say(word) => {
                 let batch = match &word {
-                    Word::Proposal(proposal) => self.batches.get(&proposal.what.value).cloned(),
+                    Word::Proposal(proposal) => self.batch(&proposal.what.value),
                     _ => None,
                 };
                 let message = Message::Word(word, batch);
@@ -287,7 +332,7 @@ impl<N: Notary> Replica<N> {
                 for evidence in evidence {
                     self.note(evidence);
                 }
-                if let Some(batch) = self.batches.remove(&certificate.value) {
+                if let Some((_, batch)) = self.batches.remove(&certificate.value) {
                     let height = certificate.height;
                     self.records.push(Record::Decided(certificate.clone(), None));
                     self.accept(Decision { height, batch, certificate }, now, out);
@@ -319,18 +364,32 @@ impl<N: Notary> Replica<N> {
     fn propose(&mut self, round: u32, now: Instant) {
         let batch = self.next_batch(now);
         let value = batch.digest();
-        self.keep(value, batch);
+        self.keep(round, value, batch);
         let mut deeds = Vec::new();
         self.engine.propose(&self.notary, round, value, &mut deeds);
         self.deeds.extend(deeds);
     }
 
-    /// Keeps a batch that may be voted on, also in the log.
-    fn keep(&mut self, value: Digest, batch: Batch) {
-        if self.batches.len() < BATCHES_MAX && !self.batches.contains_key(&value) {
-            self.records.push(Record::Batch(batch.clone()));
-            self.batches.insert(value, batch);
+    fn batch(&self, value: &Digest) -> Option<Batch> {
+        self.batches.get(value).map(|(_, batch)| batch.clone())
+    }
+
+    /// Keeps a batch that may be voted on, also in the log. If there are too many, the one goes that has not
+    /// been proposed for longest: what a quorum has seen is proposed again and again.
+    fn keep(&mut self, round: u32, value: Digest, batch: Batch) {
+        if let Some((last, _)) = self.batches.get_mut(&value) {
+            *last = round.max(*last);
+            return;
         }
+        if self.batches.len() >= BATCHES_MAX
+            && let Some(oldest) =
+                self.batches.iter().min_by_key(|(_, (round, _))| *round).map(|(value, _)| *value)
+        {
+            self.batches.remove(&oldest);
+            self.judged.remove(&oldest);
+        }
+        self.records.push(Record::Batch(batch.clone()));
+        self.batches.insert(value, (round, batch));
     }
 
     /// The only member decides without asking anybody. The seal comes when somebody wants to see it.
@@ -355,6 +414,7 @@ impl<N: Notary> Replica<N> {
             self.pending.on_decided(command);
         }
         self.tip = self.tip.after(&decision.batch);
+        self.decided_mark = self.mark + 1;
         self.members = self.tip.members();
         self.has_left = !self.is_member() && (was_member || self.has_left);
         // Who is to become a member is told at once, so that it does not miss what comes next.
@@ -366,10 +426,12 @@ impl<N: Notary> Replica<N> {
             }
         }
         let decision = Arc::new(decision);
+        let bytes = serving::bytes_of(&decision);
         self.remember(Arc::clone(&decision));
         // Of many members a quorum has it safe. The only one has to have it itself.
         let decided = Output::Decided(decision);
         if was_alone {
+            self.held_bytes += bytes;
             self.held.push_back((self.mark + 1, decided));
         } else {
             out.push(decided);
@@ -392,6 +454,7 @@ impl<N: Notary> Replica<N> {
     fn leave_height(&mut self) {
         (self.is_on, self.is_called, self.replay) = (false, false, None);
         self.batches.clear();
+        self.judged.clear();
         self.waits.clear();
         self.cast.clear();
     }
@@ -440,6 +503,9 @@ impl<N: Notary> Replica<N> {
             out.push(Output::Sync { mark: *mark });
         }
         while let Some((_, output)) = self.held.pop_front_if(|(mark, _)| *mark <= self.safe) {
+            if let Output::Decided(decision) = &output {
+                self.held_bytes -= serving::bytes_of(decision);
+            }
             out.push(output);
         }
     }
@@ -495,7 +561,7 @@ impl<N: Notary> Replica<N> {
         if word.height() < next {
             // Whoever says it again does not know that it is decided.
             if matches!(word, Word::Vote(_, true) | Word::Passage(_)) {
-                self.serve(now, from, word.height() - 1, out);
+                self.serve(now, from, word.height().saturating_sub(1), out);
             }
             return;
         }
@@ -564,21 +630,35 @@ impl<N: Notary> Replica<N> {
             return;
         }
         let crate::ballot::Proposal { round, valid_round, seat, .. } = proposal.what;
+        // Only who leads a round proposes something in it, and one thing. Nobody can use up the room for others.
+        let is_led = *self.members.leader(round) == seat
+            && round <= self.engine.round().saturating_add(ROUNDS_AHEAD_MAX);
+        if !is_led {
+            return;
+        }
+        let mut others = self.batches.iter().filter(|(other, _)| **other != value);
+        if others.any(|(_, (last, _))| *last == round) {
+            // A lie, of which the engine keeps the proof.
+            let mut deeds = Vec::new();
+            self.engine.hear(&self.notary, Word::Proposal(proposal), &mut deeds);
+            self.deeds.extend(deeds);
+            return;
+        }
         let is_known = self.batches.contains_key(&value);
-        // What a quorum has seen before, some honest member has found in time then.
+        // What a quorum has seen before, some honest member has found in time then. Whether it has is for the
+        // engine to see. Somebody may only say so, so that later the batch is fit for being known.
         let is_old = valid_round.is_some();
         let is_in_time = is_old || self.clock.is_plausible(batch.time, now);
         if !is_in_time {
             self.ask_time(now, out);
         }
-        let is_fit = is_known
-            || is_fit
-                && is_in_time
-                && (is_old || batch.leader == seat)
-                && self.is_sound(&batch)
-                && self.batches.len() < BATCHES_MAX;
+        let is_fit = is_known && (is_old || self.judged.contains(&value))
+            || is_fit && is_in_time && (is_old || batch.leader == seat) && self.is_sound(&batch);
         if is_fit {
-            self.keep(value, batch);
+            self.keep(round, value, batch);
+            if !is_old {
+                self.judged.insert(value);
+            }
         }
         let mut deeds = Vec::new();
         self.engine.hear(&self.notary, Word::Proposal(proposal), &mut deeds);

@@ -6,7 +6,7 @@ use base::{Digest, Domain, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// What proves that somebody said something. For Ed25519 its 64 bytes are the signature.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Seal(pub [u8; 64]);
 
 impl fmt::Debug for Seal {

@@ -189,7 +189,7 @@ impl Node {
             Ok(Message::Request(request)) => {
                 self.decide(now, Command::Heard { client: from, request }, out);
             }
-            Ok(Message::Response(_)) | Err(_) => self.malformed += 1,
+            Ok(_) | Err(_) => self.malformed += 1,
         }
     }
 

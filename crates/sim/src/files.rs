@@ -1,9 +1,11 @@
 //! The file world: a group that manages one tree, machines that use it, and people who run programs.
 
 mod actor;
+mod circle;
 mod desk;
 mod ending;
 mod history;
+mod member;
 mod oracle;
 mod program;
 mod run;
@@ -13,7 +15,7 @@ mod step;
 mod tamper;
 mod witness;
 
-pub use run::{explain, run};
+pub use run::{explain, explain_replicated, run, run_replicated};
 
 #[cfg(test)]
 mod tests;

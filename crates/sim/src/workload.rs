@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, files, leases};
+use crate::{Outcome, files, groups, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,28 @@ pub const WORKLOADS: &[Workload] = &[
         explain: files::explain,
     },
     Workload {
+        name: "cells",
+        about: "the same with a group of four or seven members, each of which may crash",
+        run: files::run_replicated,
+        explain: files::explain_replicated,
+    },
+    Workload {
+        name: "groups",
+        about: "four or seven members of one group, some of which lie, and customers who believe enough of them",
+        run: groups::run,
+        explain: groups::explain,
+    },
+    Workload {
         name: "leases",
         about: "one grantor, two to six clients, a small tree that all of them want",
         run: leases::run,
         explain: leases::explain,
+    },
+    Workload {
+        name: "twins",
+        about: "four members, one of which is two, for a few heights",
+        run: groups::run_twins,
+        explain: groups::explain_twins,
     },
 ];
 

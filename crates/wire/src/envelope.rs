@@ -17,6 +17,8 @@ pub enum Message {
     Request(Request),
     /// From a group to a client.
     Response(Response),
+    /// From one member of a group to another.
+    Member(Box<group::Message>),
 }
 
 /// The bytes of a message.

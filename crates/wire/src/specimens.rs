@@ -1,6 +1,6 @@
 //! A specimen of each message, and the hash of its bytes.
 
-use base::{Digest, Domain, Duration, FileId, Instant};
+use base::{Digest, Domain, Duration, FileId, Instant, PublicKey};
 use directory::{
     Act, Actor, Birth, Entry, File, Key, Operation, Refusal, Sort, Special,
     message::{Answer, Ask, Provision, Request, Response, Value},
@@ -220,7 +220,61 @@ fn responses() -> Vec<(&'static str, Response)> {
 pub(crate) fn specimens() -> Vec<(&'static str, Message)> {
     let requests = requests().into_iter().map(|(name, said)| (name, Message::Request(said)));
     let responses = responses().into_iter().map(|(name, said)| (name, Message::Response(said)));
-    requests.chain(responses).collect()
+    let members = members().into_iter().map(|(name, said)| (name, Message::Member(Box::new(said))));
+    requests.chain(responses).chain(members).collect()
+}
+
+/// What members of a group say to one another, each kind once.
+fn members() -> Vec<(&'static str, group::Message)> {
+    use group::{
+        Batch, Certificate, Change, Decision, Message, Passage, Proposal, Seal, Sealed, Seat, Step,
+        Summary, Tip, Vote, Word,
+    };
+    let seat = |n: u8| Seat { key: PublicKey::from_bytes([n; 32]), incarnation: u32::from(n) };
+    let (digest, seal) = (Digest::from_bytes([7; 32]), Seal([9; 64]));
+    let (height, round, time) = (5, 1, Instant::from_secs(4));
+    let vote = Sealed {
+        what: Vote { height, round, step: Step::Precommit, value: Some(digest), seat: seat(1) },
+        seal,
+    };
+    let proposal = Sealed {
+        what: Proposal { height, round, value: digest, valid_round: Some(0), seat: seat(1) },
+        seal,
+    };
+    let seals = vec![(seat(1), seal), (seat(2), seal)];
+    let certificate =
+        Certificate { height, round, step: Step::Prevote, value: digest, seals: seals.clone() };
+    let votes = vec![(Step::Prevote, None, seat(2), seal)];
+    let passage = Passage { height, round, is_precommit: false, votes };
+    let batch = |change| Batch { leader: seat(1), time, commands: vec![vec![1, 2]], change };
+    let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes: seals.clone() };
+    let enact = Change::Enact { ready: seals };
+    let decision = Decision { height, batch: batch(Some(enact)), certificate: certificate.clone() };
+    let tip = Tip {
+        height,
+        time,
+        leader: seat(1),
+        epoch: 2,
+        seats: vec![seat(1)],
+        plan: Some(vec![seat(1), seat(3)]),
+    };
+    let (epoch, seats) = (2, vec![seat(1), seat(3)]);
+    vec![
+        ("vote", Message::Word(Word::Vote(vote.clone(), true), None)),
+        ("proposal", Message::Word(Word::Proposal(proposal), Some(batch(Some(plan))))),
+        ("polka", Message::Word(Word::Polka(certificate), None)),
+        ("passage", Message::Word(Word::Passage(passage), None)),
+        ("commands", Message::Commands(vec![vec![1], vec![]])),
+        ("hello", Message::Hello { nonce: 3 }),
+        ("welcome", Message::Welcome { nonce: 3, time, height, seen: Some(vote) }),
+        ("behind", Message::Behind { height }),
+        ("decisions", Message::Decisions(vec![decision])),
+        ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),
+        ("fetch piece", Message::Fetch { height, from: 1 }),
+        ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),
+        ("wish", Message::Wish { epoch, seats: seats.clone(), seal }),
+        ("ready", Message::Ready { epoch, seats, seal }),
+    ]
 }
 
 /// If this fails, a node of today does not understand one of yesterday: raise `VERSION`.

@@ -5,7 +5,10 @@
 
 use base::{Duration, Malformed};
 
-use crate::records::Records;
+use crate::{
+    record::{Key, Record},
+    records::Records,
+};
 
 use super::{Directory, Settings};
 
@@ -49,6 +52,26 @@ impl Directory {
             progress: None,
             settings: Settings { is_stored: true, ..settings },
         })
+    }
+
+    /// A directory as it was at a checkpoint, with all of its records.
+    pub fn restore_whole(
+        settings: Settings,
+        checkpoint: &[u8],
+        records: Vec<(Key, Record)>,
+    ) -> Result<Directory, Malformed> {
+        let is_stored = settings.is_stored;
+        let mut directory = Directory::restore(settings, checkpoint)?;
+        directory.records = Records::whole(records, *directory.records.sum(), is_stored);
+        directory.settings.is_stored = is_stored;
+        Ok(directory)
+    }
+
+    /// All records, in order, between two commands. None if some are in a store only.
+    pub fn records(&self) -> Option<Vec<(Key, Record)>> {
+        let is_whole = self.progress.is_none() && self.records.is_all_at_hand();
+        let all = self.records.iter().map(|(key, record)| (key.clone(), record.clone()));
+        is_whole.then(|| all.collect())
     }
 
     /// Lets go of every record that the store has.

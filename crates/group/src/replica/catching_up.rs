@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::{Digest, Domain, Instant};
 
-use super::{Output, Record, Replica};
+use super::{Output, Record, Replica, serving::PIECE_BYTES};
 use crate::{
     batch::Decision,
     engine::Engine,
@@ -33,6 +33,13 @@ pub(super) struct CatchingUp {
     fetch: Option<Fetch>,
 }
 
+impl CatchingUp {
+    /// How many bytes of a state have come.
+    pub(super) fn fetched(&self) -> usize {
+        self.fetch.as_ref().map_or(0, |fetch| fetch.bytes.len())
+    }
+}
+
 /// A state on its way.
 #[derive(Debug)]
 struct Fetch {
@@ -41,6 +48,12 @@ struct Fetch {
     sources: Vec<Seat>,
     bytes: Vec<u8>,
     again_at: Instant,
+    /// How often one has not answered since the last piece came. They forget states that are too old.
+    unanswered: usize,
+    /// Whether the bytes are of several sources, so that nobody could be blamed for them.
+    is_mixed: bool,
+    /// Whether that has gone wrong: then all bytes are to be of one source.
+    is_strict: bool,
 }
 
 impl<N: Notary> Replica<N> {
@@ -77,6 +90,14 @@ impl<N: Notary> Replica<N> {
     pub(super) fn catch_up_again(&mut self, now: Instant, out: &mut Vec<Output>) {
         if let Some(fetch) = self.catching_up.fetch.as_mut().filter(|fetch| fetch.again_at <= now) {
             fetch.sources.rotate_left(1);
+            fetch.unanswered += 1;
+            if fetch.unanswered > 2 * fetch.sources.len() {
+                fetch.sources.clear();
+            }
+            match fetch.is_strict {
+                true => fetch.bytes.clear(),
+                false => fetch.is_mixed = !fetch.bytes.is_empty(),
+            }
             self.fetch_on(now, out);
             return;
         }
@@ -135,7 +156,10 @@ impl<N: Notary> Replica<N> {
         let sources: Vec<Seat> =
             offers.iter().filter(|(_, offer)| **offer == summary).map(|(seat, _)| *seat).collect();
         if sources.len() >= self.members.witnesses() {
-            let fetch = Fetch { summary, sources, bytes: Vec::new(), again_at: now };
+            let (bytes, again_at, unanswered) = (Vec::new(), now, 0);
+            let (is_mixed, is_strict) = (false, false);
+            let fetch =
+                Fetch { summary, sources, bytes, again_at, unanswered, is_mixed, is_strict };
             self.catching_up.fetch = Some(fetch);
             self.fetch_on(now, out);
         } else {
@@ -172,20 +196,25 @@ impl<N: Notary> Replica<N> {
         if !is_next {
             return;
         }
+        let left = fetch.summary.bytes.saturating_sub(start);
+        let is_whole = bytes.len() as u64 == left.min(PIECE_BYTES as u64);
         fetch.bytes.extend(bytes);
-        let left = fetch.summary.bytes.checked_sub(fetch.bytes.len() as u64);
-        match left {
-            Some(0) if digest_of_state(&fetch.bytes) == fetch.summary.state => {
-                self.install(now, out);
-            }
-            // Whoever sends something else is not asked again.
-            Some(0) | None => {
-                fetch.sources.remove(0);
-                fetch.bytes.clear();
-                self.fetch_on(now, out);
-            }
-            Some(_) => self.fetch_on(now, out),
+        fetch.unanswered = 0;
+        let is_last = left <= PIECE_BYTES as u64;
+        if is_whole && is_last && digest_of_state(&fetch.bytes) == fetch.summary.state {
+            return self.install(now, out);
         }
+        if !is_whole || is_last {
+            fetch.bytes.clear();
+            match fetch.is_mixed && is_whole {
+                true => (fetch.is_mixed, fetch.is_strict) = (false, true),
+                // Whoever sends something else is not asked again.
+                false => {
+                    fetch.sources.remove(0);
+                }
+            }
+        }
+        self.fetch_on(now, out);
     }
 
     /// Takes the state that was fetched.

@@ -28,6 +28,7 @@ impl<N: Notary> Replica<N> {
     pub(super) fn greet(&mut self, now: Instant) {
         if self.members.faults() > 0 && self.is_member() {
             let (nonce, welcomed) = (now.as_nanos(), BTreeSet::new());
+            self.clock.forget_said();
             self.greeting = Some(Greeting { nonce, welcomed, again_at: now });
         }
     }
@@ -51,15 +52,18 @@ impl<N: Notary> Replica<N> {
 
     /// Asks all for the time, but not again and again.
     pub(super) fn ask_time(&mut self, now: Instant, out: &mut Vec<Output>) {
-        if self.time_asked_at.is_none_or(|at| at + self.settings.repeat <= now) {
+        if self.time_asked_at.is_none_or(|at| at + self.clock.answer_max() <= now) {
             self.time_asked_at = Some(now);
+            self.clock.forget_said();
             self.send_now(Message::Hello { nonce: now.as_nanos() }, out);
         }
     }
 
     pub(super) fn on_hello(&mut self, now: Instant, from: Seat, nonce: u64, out: &mut Vec<Output>) {
         if self.knows(&from) {
-            let (time, height) = (self.time(now), self.tip.height);
+            // Not the time of the last decision: a liar may have made that one early, and if it were handed
+            // on as anybody's own time, the next could be earlier by as much again.
+            let (time, height) = (self.clock.time(now), self.tip.height);
             let seen = self.seen.get(&from).cloned();
             let message = Message::Welcome { nonce, time, height, seen };
             out.push(Output::Send { to: from, message });
@@ -80,7 +84,13 @@ impl<N: Notary> Replica<N> {
         if !self.members.contains(&from) || from == self.me {
             return;
         }
-        self.clock.on_said(from, time, self.members.witnesses(), now);
+        let is_greeted = self.greeting.as_ref().is_some_and(|greeting| greeting.nonce == nonce);
+        let is_asked = self
+            .time_asked_at
+            .is_some_and(|at| at.as_nanos() == nonce && now.since(at) <= self.clock.answer_max());
+        if is_greeted || is_asked {
+            self.clock.on_said(from, time, self.members.faults(), now);
+        }
         if let Some(vote) = seen
             && self.is_unknown(&vote)
             && !self.is_stale

@@ -145,3 +145,30 @@ pub enum Record {
     /// Somebody lied.
     Evidence(Evidence),
 }
+
+/// How much a member keeps. Nothing that others say makes any of it grow beyond its bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// What waits for the log.
+    pub held: usize,
+    /// Commands that wait for a place.
+    pub pending: usize,
+    /// Batches of the next height.
+    pub batches: usize,
+    /// Decisions for those that are behind.
+    pub recent: usize,
+    /// Last votes of members.
+    pub seen: usize,
+    /// Own votes at the next height.
+    pub cast: usize,
+    /// What the engine waits for.
+    pub waits: usize,
+    /// Wishes, and members that are ready.
+    pub wishes: usize,
+    /// Who was given decisions.
+    pub served: usize,
+    /// Proofs of lies.
+    pub evidence: usize,
+    /// Bytes of a state on its way.
+    pub fetched: usize,
+}

@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl<N: Notary> Replica<N> {
-    /// A member with this log, on top of a state that belongs to `tip`. Decisions of the log that come after
-    /// it go to `out`, to take effect again.
+    /// A member with this log, of which the record before the first has this mark, on top of a state that
+    /// belongs to `tip`. Decisions of the log that come after it go to `out`, to take effect again.
     #[expect(clippy::too_many_arguments, reason = "what a member is made of")]
     pub fn recover<'a>(
         settings: Settings,
@@ -23,11 +23,13 @@ impl<N: Notary> Replica<N> {
         notary: N,
         tip: Tip,
         log: impl IntoIterator<Item = &'a [u8]>,
+        mark: u64,
         now: Instant,
         out: &mut Vec<Output>,
     ) -> Result<Replica<N>, Malformed> {
         let mut replica = Replica::new(settings, group, me, notary, tip, now);
         let mut facts = Vec::new();
+        replica.mark = mark;
         for bytes in log {
             replica.mark += 1;
             for record in base::decode::<Vec<Record>>(bytes, bytes.len())? {
@@ -62,11 +64,24 @@ impl<N: Notary> Replica<N> {
     ) -> Result<(), Malformed> {
         match record {
             Record::Batch(batch) => {
-                self.batches.insert(batch.digest(), batch);
+                self.batches.insert(batch.digest(), (0, batch));
             }
-            Record::Fact(height, fact) => facts.push((height, fact)),
+            Record::Fact(height, fact) => {
+                // An old disk is noticed also when those who can tell have started again.
+                if let Fact::Vote(vote) = &fact
+                    && vote.what.seat != self.me
+                {
+                    self.see(vote);
+                }
+                if let Fact::Proposal(proposal) = &fact
+                    && let Some((round, _)) = self.batches.get_mut(&proposal.what.value)
+                {
+                    *round = proposal.what.round;
+                }
+                facts.push((height, fact));
+            }
             Record::Decided(certificate, batch) => {
-                let known = self.batches.remove(&certificate.value);
+                let known = self.batches.remove(&certificate.value).map(|(_, batch)| batch);
                 let height = certificate.height;
                 facts.clear();
                 if height <= self.tip.height {
@@ -79,6 +94,7 @@ impl<N: Notary> Replica<N> {
                 let decision = Decision { height, batch, certificate };
                 let mut outputs = Vec::new();
                 self.accept(decision, now, &mut outputs);
+                (self.decided_mark, self.held_bytes) = (self.mark, 0);
                 outputs.extend(self.held.drain(..).map(|(_, output)| output));
                 out.extend(outputs);
             }
@@ -94,9 +110,11 @@ impl<N: Notary> Replica<N> {
         Ok(())
     }
 
-    /// A state that belongs to the tip, for those that are behind.
-    pub fn hold_state(&mut self, state: Arc<[u8]>) {
-        self.asked.push_back(self.tip.clone());
-        self.on_state(self.tip.height, state);
+    /// A state that is on the disk and the point that it belongs to, for those that are behind. Without it
+    /// members that all start again could not help one that is further behind than their logs reach.
+    pub fn hold_state(&mut self, tip: Tip, state: Arc<[u8]>) {
+        if tip.height > 0 {
+            self.hold(tip, state);
+        }
     }
 }

@@ -7,7 +7,7 @@ use base::Instant;
 use super::{Output, Replica, catching_up::digest_of_state};
 use crate::{
     ballot::{Step, Vote},
-    batch::Decision,
+    batch::{Decision, Tip},
     message::{Message, Summary},
     seal::{Notary, Sealable as _},
     seat::Seat,
@@ -16,8 +16,8 @@ use crate::{
 /// So many decisions are told at once, and so many bytes of them, but at least one.
 const SERVED_MAX: usize = 64;
 const SERVED_BYTES_MAX: usize = 1 << 20;
-/// The bytes of a piece of a state.
-const PIECE_BYTES: usize = 256 << 10;
+/// The bytes of a piece of a state; the last has what is left.
+pub(super) const PIECE_BYTES: usize = 256 << 10;
 /// So many points are remembered whose state has been asked for and not come.
 const ASKED_MAX: usize = 4;
 /// Who was served when is remembered of so many.
@@ -44,6 +44,9 @@ impl<N: Notary> Replica<N> {
         }
         if self.served.len() >= REMEMBERED_MAX {
             self.served.retain(|_, at| *at + pause > now);
+            if self.served.len() >= REMEMBERED_MAX {
+                return;
+            }
         }
         self.served.insert(to, now);
         self.on_behind(now, to, after, out);
@@ -105,8 +108,14 @@ impl<N: Notary> Replica<N> {
     pub(super) fn on_state(&mut self, height: u64, state: Arc<[u8]>) {
         let Some(place) = self.asked.iter().position(|tip| tip.height == height) else { return };
         let Some(tip) = self.asked.drain(..=place).next_back() else { return };
+        self.hold(tip, state);
+    }
+
+    /// Keeps a checkpoint, the last two of them.
+    pub(super) fn hold(&mut self, tip: Tip, state: Arc<[u8]>) {
+        let place = self.checkpoints.partition_point(|(held, _)| held.tip.height < tip.height);
         let summary = Summary { tip, state: digest_of_state(&state), bytes: state.len() as u64 };
-        self.checkpoints.push_back((summary, state));
+        self.checkpoints.insert(place, (summary, state));
         if self.checkpoints.len() > 2 {
             self.checkpoints.pop_front();
         }
@@ -122,7 +131,8 @@ impl<N: Notary> Replica<N> {
     }
 }
 
-fn bytes_of(decision: &Decision) -> usize {
+/// About how much room a decision takes.
+pub(super) fn bytes_of(decision: &Decision) -> usize {
     let commands = decision.batch.commands.iter();
     512 + commands.map(|command| command.len() + 8).sum::<usize>()
 }

@@ -220,3 +220,137 @@ fn a_member_with_its_own_disk_is_welcomed() {
     }
     assert_eq!(world.states(), vec![numbers(0..14); 4]);
 }
+
+/// A proposal of this member, sealed by it.
+fn proposal(number: u8, round: u32, valid_round: Option<u32>, batch: &Batch) -> Message {
+    let (height, value, seat) = (1, batch.digest(), seat(number));
+    let what = crate::ballot::Proposal { height, round, value, valid_round, seat };
+    let seal = world::notary(number).seal(&what.sealed_bytes(&world::group()));
+    Message::Word(Word::Proposal(Sealed { what, seal }), Some(batch.clone()))
+}
+
+fn batch(leader: u8, time: Instant) -> Batch {
+    Batch { leader: seat(leader), time, commands: Vec::new(), change: None }
+}
+
+#[test]
+fn a_liar_that_proposes_many_batches_leaves_room_for_those_of_others() {
+    let mut world = World::new(Settings::default(), 4);
+    let leader = world.leader();
+    let liar = (0..4).find(|number| seat(*number) != leader).unwrap();
+    for number in (0..4).filter(|number| *number != liar) {
+        for nanos in 0..100 {
+            let batch = batch(liar, Instant::from_nanos(nanos));
+            for round in 0..4 {
+                let message = proposal(liar, round, None, &batch);
+                let from = seat(liar);
+                world.input(seat(number), Input::Heard { from, message, is_fit: true });
+            }
+        }
+        // One of the liar's, and perhaps one of its own.
+        assert!(world.members[&seat(number)].replica.sizes().batches <= 2);
+    }
+    world.command(leader, 7);
+    world.run(Duration::from_secs(2));
+    assert_eq!(world.states(), vec![numbers(7..8); 4]);
+}
+
+#[test]
+fn to_say_that_a_quorum_has_seen_a_batch_does_not_make_its_time_plausible_later() {
+    let mut world = World::new(Settings::default(), 4);
+    let members = world.members[&seat(0)].replica.members().clone();
+    let liar = (0..4).find(|number| seat(*number) == *members.leader(1)).unwrap();
+    let honest = (0..4).find(|number| seat(*number) == *members.leader(2)).unwrap();
+    let early = batch(liar, Instant::from_secs(3_600));
+    let mut judgements = Vec::new();
+    for (round, valid_round) in [(1, Some(0)), (5, None)] {
+        let message = proposal(liar, round, valid_round, &early);
+        let known = world.log_len(honest);
+        world.input(seat(honest), Input::Heard { from: seat(liar), message, is_fit: true });
+        for record in &world.log(honest)[known..] {
+            for record in base::decode::<Vec<Record>>(record, record.len()).unwrap() {
+                if let Record::Fact(_, Fact::Judged { round, is_fit, .. }) = record {
+                    judgements.push((round, is_fit));
+                }
+            }
+        }
+    }
+    assert_eq!(judgements, [(1, true), (5, false)]);
+}
+
+#[test]
+fn a_vote_at_no_height_at_all_is_harmless() {
+    let mut world = World::new(Settings::default(), 4);
+    let vote = Vote { height: 0, round: 0, step: Step::Prevote, value: None, seat: seat(1) };
+    let vote = Sealed { what: vote, seal: Seal([0; 64]) };
+    let message = Message::Word(Word::Vote(vote, true), None);
+    world.input(seat(0), Input::Heard { from: seat(1), message, is_fit: true });
+}
+
+#[test]
+fn a_state_that_nobody_has_any_more_is_not_asked_for_for_ever() {
+    let settings = Settings { checkpoint_every: 50, recent_max: 100, ..Settings::default() };
+    let mut world = World::new(settings, 4);
+    let away = (0..4).map(seat).find(|seat| *seat != world.leader()).unwrap();
+    world.down.insert(away);
+    for number in 0..10 {
+        world.command(world.leader(), number);
+        world.run(millis(5));
+    }
+    world.down.remove(&away);
+    let tip = Tip { height: 500, ..world.members[&world.leader()].replica.tip().clone() };
+    let summary = Summary { tip, state: world::group(), bytes: 1 << 20 };
+    let sources: Vec<Seat> = (0..4).map(seat).filter(|seat| *seat != away).take(2).collect();
+    for from in &sources {
+        let message = Message::Offer(summary.clone());
+        world.input(away, Input::Heard { from: *from, message, is_fit: true });
+    }
+    // What brings it no further does not keep it waiting either.
+    let message = Message::Piece { height: 500, from: 0, bytes: Vec::new() };
+    world.input(away, Input::Heard { from: sources[0], message, is_fit: true });
+    world.run(Duration::from_secs(8));
+    world.command(world.leader(), 10);
+    world.run(Duration::from_secs(2));
+    assert_eq!(world.states(), vec![numbers(0..11); 4]);
+}
+
+#[test]
+fn members_that_have_started_again_still_have_a_state_for_those_that_are_behind() {
+    let settings = Settings { checkpoint_every: 5, recent_max: 10, ..Settings::default() };
+    let mut world = World::new(settings.clone(), 4);
+    for number in 0..42 {
+        world.command(world.leader(), number);
+        world.run(millis(5));
+    }
+    let member = &world.members[&world.leader()];
+    let tip = member.replica.tip().clone();
+    let state: Arc<[u8]> = base::encode(&member.state).into();
+    let (now, notary, mut out) = (world.now, world::notary(0), Vec::new());
+    let mut replica =
+        Replica::recover(settings, world::group(), seat(0), notary, tip, [], 0, now, &mut out)
+            .unwrap();
+    replica.hold_state(replica.tip().clone(), state);
+    let input =
+        Input::Heard { from: seat(1), message: Message::Behind { height: 3 }, is_fit: true };
+    replica.step(now, input, &mut out);
+    let is_offer = |one: &Output| matches!(one, Output::Send { message: Message::Offer(_), .. });
+    assert!(out.iter().any(is_offer), "{out:?}");
+}
+
+#[test]
+fn seals_on_votes_of_one_round_prove_nothing_about_another() {
+    let mut world = World::new(Settings::default(), 4);
+    let mut votes = Vec::new();
+    for number in [1, 2] {
+        let (step, value) = (Step::Prevote, None);
+        let what = Vote { height: 1, round: 0, step, value, seat: seat(number) };
+        let seal = world::notary(number).seal(&what.sealed_bytes(&world::group()));
+        let message = Message::Word(Word::Vote(Sealed { what, seal }, false), None);
+        world.input(seat(0), Input::Heard { from: seat(number), message, is_fit: true });
+        votes.push((step, value, seat(number), seal));
+    }
+    let passage = crate::ballot::Passage { height: 1, round: 100, is_precommit: false, votes };
+    let message = Message::Word(Word::Passage(passage), None);
+    world.input(seat(0), Input::Heard { from: seat(3), message, is_fit: true });
+    assert_eq!(world.members[&seat(0)].replica.engine.round(), 0);
+}

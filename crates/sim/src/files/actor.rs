@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use base::Instant;
+use base::{Instant, PublicKey};
 use directory::{Actor as User, Operation, Refusal};
+use group::{Seal, Seat};
 use lease::Client;
 use wire::Message;
 
@@ -11,6 +12,7 @@ use crate::{Actor, Node, Outbox};
 
 use super::{
     desk::Desk,
+    member::Member,
     server::Server,
     step::{Outcome, Step},
     tamper::Tamper,
@@ -33,19 +35,38 @@ pub(crate) fn client_of(node: Node) -> Client {
 pub(crate) enum Party<T: Tamper> {
     /// The group.
     Server(Box<Server<T>>),
+    /// A member of the group, if there are several.
+    Member(Box<Member<T>>),
     /// A client with its programs.
     Desk(Box<Desk<T>>),
 }
 
 /// A message as it travels.
 #[derive(Clone, Hash)]
-pub(crate) struct Letter(pub(crate) Vec<u8>);
+pub(crate) enum Letter {
+    /// Between a client and a group of one.
+    Plain(Vec<u8>),
+    /// From a client to a member of a group.
+    Sealed(Vec<u8>, Option<(PublicKey, Seal)>),
+    /// From a member to a client, with its place in the order and a hint who leads.
+    Said { slot: (u64, u32), leader: Seat, bytes: Vec<u8> },
+    /// From a member to another.
+    Member(Vec<u8>),
+}
 
 impl fmt::Debug for Letter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match wire::open(&self.0) {
+        let (Letter::Plain(bytes)
+        | Letter::Sealed(bytes, _)
+        | Letter::Said { bytes, .. }
+        | Letter::Member(bytes)) = self;
+        if let Letter::Said { slot, .. } = self {
+            write!(f, "at {slot:?}: ")?;
+        }
+        match wire::open(bytes) {
             Ok(Message::Request(request)) => write!(f, "{request:?}"),
             Ok(Message::Response(response)) => write!(f, "{response:?}"),
+            Ok(Message::Member(message)) => write!(f, "{message:?}"),
             Err(malformed) => write!(f, "{malformed}"),
         }
     }
@@ -78,14 +99,21 @@ impl<T: Tamper> Party<T> {
     pub(crate) fn desk(&self) -> Option<&Desk<T>> {
         match self {
             Party::Desk(desk) => Some(desk),
-            Party::Server(_) => None,
+            Party::Server(_) | Party::Member(_) => None,
         }
     }
 
     pub(crate) fn server(&self) -> Option<&Server<T>> {
         match self {
             Party::Server(server) => Some(server),
-            Party::Desk(_) => None,
+            Party::Desk(_) | Party::Member(_) => None,
+        }
+    }
+
+    pub(crate) fn member(&self) -> Option<&Member<T>> {
+        match self {
+            Party::Member(member) => Some(member),
+            Party::Desk(_) | Party::Server(_) => None,
         }
     }
 }
@@ -99,14 +127,20 @@ impl<T: Tamper> Actor for Party<T> {
 
     fn deliver(&mut self, now: Instant, from: Node, message: Letter, out: &mut Out<T>) {
         match self {
-            Party::Server(server) => server.deliver(now, client_of(from), message.0, out),
-            Party::Desk(desk) => desk.deliver(now, message.0, out),
+            Party::Server(server) => {
+                if let Letter::Plain(bytes) = message {
+                    server.deliver(now, client_of(from), bytes, out);
+                }
+            }
+            Party::Member(member) => member.deliver(now, from, message, out),
+            Party::Desk(desk) => desk.hear(now, from, message, out),
         }
     }
 
     fn wake(&mut self, now: Instant, out: &mut Out<T>) {
         match self {
             Party::Server(server) => server.wake(now, out),
+            Party::Member(member) => member.wake(now, out),
             Party::Desk(desk) => desk.wake(now, out),
         }
     }
@@ -114,6 +148,7 @@ impl<T: Tamper> Actor for Party<T> {
     fn wake_at(&self) -> Option<Instant> {
         match self {
             Party::Server(server) => server.wake_at(),
+            Party::Member(member) => member.wake_at(),
             Party::Desk(desk) => desk.wake_at(),
         }
     }
@@ -121,6 +156,7 @@ impl<T: Tamper> Actor for Party<T> {
     fn restart(&mut self, now: Instant, out: &mut Out<T>) {
         match self {
             Party::Server(server) => server.restart(now, out),
+            Party::Member(member) => member.restart(now, out),
             Party::Desk(desk) => desk.restart(now, out),
         }
     }

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use base::{Duration, Instant, Machine, Rng};
+use base::{Duration, Instant, Machine, PublicKey, Rng};
 use client::{Client, Failure, Input, Output, Settings};
+use group::{Seal, Sealable as _};
+use node::member::Said;
 use wire::Message;
+
+use crate::Node;
 
 use super::{
     actor::{Letter, Note, Out, SERVER},
+    circle::Ear,
     program::Program,
     spoken::{asked, outcome},
     step::{Outcome, Seen, Step},
@@ -34,6 +39,8 @@ pub(crate) struct Desk<T> {
     /// Counted up, so that tags are unique.
     tag_next: i64,
     habit: Habit,
+    /// How it listens, if the group has several members.
+    ear: Option<Ear>,
     rng: Rng,
     tamper: T,
 }
@@ -74,6 +81,7 @@ impl<T: Tamper> Desk<T> {
         settings: Settings,
         programs: Vec<Program>,
         habit: Habit,
+        ear: Option<Ear>,
         mut rng: Rng,
         tamper: T,
     ) -> Desk<T> {
@@ -96,6 +104,7 @@ impl<T: Tamper> Desk<T> {
             session: None,
             tag_next: 0,
             habit,
+            ear,
             rng,
             tamper,
         }
@@ -118,7 +127,21 @@ impl<T: Tamper> Desk<T> {
         self.sync_at = Some(self.tamper.clock(now));
     }
 
-    pub(crate) fn deliver(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Out<T>) {
+    /// Something arrives. What members say counts when enough of them do.
+    pub(crate) fn hear(&mut self, now: Instant, from: Node, letter: Letter, out: &mut Out<T>) {
+        let heard = match (letter, &mut self.ear) {
+            (Letter::Plain(bytes), None) => Some(bytes),
+            (Letter::Said { slot, leader, bytes }, Some(ear)) => {
+                ear.on_word(from, leader, slot, &bytes).then_some(bytes)
+            }
+            _ => None,
+        };
+        if let Some(bytes) = heard {
+            self.deliver(now, bytes, out);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Out<T>) {
         let now = self.tamper.clock(now);
         if let Some(bytes) = self.tamper.inward(bytes)
             && let Ok(Message::Response(response)) = wire::open(&bytes)
@@ -240,9 +263,16 @@ impl<T: Tamper> Desk<T> {
         for output in wanted {
             match output {
                 Output::Send(request) => {
+                    let client = self.settings.client;
+                    let by = self.ear.as_ref().and_then(|ear| {
+                        let said = Said { client, request: &request };
+                        ear.by(&said.sealed_bytes(ear.group()))
+                    });
                     let bytes = wire::seal(&Message::Request(request));
                     let (sent, forged) = self.tamper.outward(bytes);
-                    sent.into_iter().for_each(|bytes| out.send(SERVER, Letter(bytes)));
+                    for bytes in sent {
+                        self.send(now, bytes, by, out);
+                    }
                     for bytes in forged {
                         self.deliver(now, bytes, out);
                     }
@@ -270,6 +300,21 @@ impl<T: Tamper> Desk<T> {
                     }
                 }
             }
+        }
+    }
+
+    fn send(
+        &mut self,
+        now: Instant,
+        bytes: Vec<u8>,
+        by: Option<(PublicKey, Seal)>,
+        out: &mut Out<T>,
+    ) {
+        let Some(ear) = &mut self.ear else {
+            return out.send(SERVER, Letter::Plain(bytes));
+        };
+        for node in ear.whom(now) {
+            out.send(node, Letter::Sealed(bytes.clone(), by));
         }
     }
 

@@ -10,7 +10,9 @@ use crate::{Clock, Faults, Marks, Outcome, Violation, World};
 
 use super::{
     actor::Party,
+    circle::{Circle, Ear},
     desk::{Desk, Habit},
+    member::Member,
     oracle::Oracle,
     program::{Plot, Program},
     server::Server,
@@ -55,15 +57,32 @@ pub fn explain(seed: u64, lines_max: usize) -> Outcome {
     run_tampered(seed, &Honest, lines_max)
 }
 
+/// Runs this seed with a group of several members.
+pub fn run_replicated(seed: u64) -> Outcome {
+    explain_replicated(seed, 0)
+}
+
+/// Runs this seed with a group of several members again, and keeps the last things that happened in words.
+pub fn explain_replicated(seed: u64, lines_max: usize) -> Outcome {
+    let mut rng = Rng::new(seed);
+    let mut plan = Plan::draw(&mut rng);
+    plan.replicate(&mut rng);
+    run_plan(&plan, rng, &Honest, lines_max)
+}
+
 pub(crate) fn run_tampered(seed: u64, tamper: &impl Tamper, lines_max: usize) -> Outcome {
     let mut rng = Rng::new(seed);
     let plan = Plan::draw(&mut rng);
+    run_plan(&plan, rng, tamper, lines_max)
+}
+
+fn run_plan(plan: &Plan, mut rng: Rng, tamper: &impl Tamper, lines_max: usize) -> Outcome {
     let mut world = plan.build(&mut rng, tamper);
-    let mut oracle = Oracle::new(plan.space(), plan.is_faultless);
+    let mut oracle = Oracle::new(plan.space(), plan.is_faultless && plan.members == 1);
     if lines_max > 0 {
         world.keep_trace(lines_max);
     }
-    let played = play(&mut world, &mut oracle, &plan);
+    let played = play(&mut world, &mut oracle, plan);
     let compared = *played.as_ref().unwrap_or(&0);
     let mut outcome = Outcome::of(&world, played.err());
     outcome.marks.pass_many(COMPARED, compared);
@@ -81,7 +100,10 @@ fn play<T: Tamper>(
     // Work goes on for a while without faults, then everybody finishes.
     let rest_at = healed_at + 2 * plan.terms.session;
     world.run_until(rest_at, oracle)?;
-    oracle.calm();
+    // Votes take time: who has nothing to say meanwhile may lose a session in which it has nothing to lose.
+    if plan.members == 1 {
+        oracle.calm();
+    }
     for node in world.nodes().skip(1) {
         world.tell(node, |party, _, _| {
             if let Party::Desk(desk) = party {
@@ -116,6 +138,8 @@ struct Plan {
     files_max: u64,
     bytes_max: u64,
     limits: Limits,
+    /// How many members the group has.
+    members: usize,
 }
 
 /// How little a client is content with.
@@ -198,7 +222,17 @@ impl Plan {
             files_max,
             bytes_max,
             limits,
+            members: 1,
         }
+    }
+
+    /// Gives the group several members, each with a clock of its own.
+    fn replicate(&mut self, rng: &mut Rng) {
+        self.members = *rng.pick(&[4, 4, 4, 7]);
+        // An honest leader's time arrives late by as much as a message may take.
+        self.terms.slack = Duration::from_millis(100) + self.faults.latency_max + self.sync_max;
+        self.terms.session += 4 * self.terms.slack;
+        self.terms.lease = self.terms.lease.max(self.terms.session);
     }
 
     /// What there is room for in the tree.
@@ -216,9 +250,28 @@ impl Plan {
             admits_anybody: true,
             ..Settings::default()
         };
-        let server = Server::new(settings, self.sync_max, rng.fork(), tamper.clone());
-        let agreed = Clock::draw(&self.faults, rng);
-        let mut nodes = vec![(Party::Server(Box::new(server)), agreed)];
+        let circle = (self.members > 1).then(|| {
+            let Plan { members, terms, sync_max, .. } = self;
+            Circle::new(*members, self.desks.len(), terms.slack, *sync_max)
+        });
+        let mut members = circle.iter().flat_map(|circle| {
+            let nodes: Vec<_> = circle.nodes().collect();
+            nodes.into_iter().filter_map(|node| circle.seat(node)).collect::<Vec<_>>()
+        });
+        let member = |seat, rng: &mut Rng| {
+            let circle = circle.clone().expect("there are members");
+            let (sync_max, tamper) = (self.sync_max, tamper.clone());
+            let member = Member::new(settings.clone(), circle, seat, sync_max, rng.fork(), tamper);
+            (Party::Member(Box::new(member)), Clock::draw(&self.faults, rng))
+        };
+        let mut nodes = vec![match members.next() {
+            Some(seat) => member(seat, rng),
+            None => {
+                let server =
+                    Server::new(settings.clone(), self.sync_max, rng.fork(), tamper.clone());
+                (Party::Server(Box::new(server)), Clock::draw(&self.faults, rng))
+            }
+        }];
         let mut number = 0;
         for (index, desk) in self.desks.iter().enumerate() {
             let programs = desk.iter().map(|(plot, user)| {
@@ -228,6 +281,8 @@ impl Plan {
             let programs = programs.collect();
             let Limits { push_after, batch_max, pending_max, .. } = self.limits;
             let Limits { budget, facts_max, handles_max, calls_max, .. } = self.limits;
+            let ear =
+                circle.clone().map(|circle| Ear::new(circle, index as u32 + 1, self.terms.repeat));
             let settings = ClientSettings {
                 terms: self.terms,
                 push_after,
@@ -239,8 +294,11 @@ impl Plan {
                 calls_max,
                 ..ClientSettings::of(Client(index as u32 + 1))
             };
-            let desk = Desk::new(settings, programs, self.habit, rng.fork(), tamper.clone());
+            let desk = Desk::new(settings, programs, self.habit, ear, rng.fork(), tamper.clone());
             nodes.push((Party::Desk(Box::new(desk)), Clock::draw(&self.faults, rng)));
+        }
+        for seat in members {
+            nodes.push(member(seat, rng));
         }
         World::new(self.faults, nodes, Marks::new(MARKS), rng)
     }
@@ -251,6 +309,7 @@ impl Plan {
         let programs: usize = self.desks.iter().map(Vec::len).sum();
         let turn = 12 * self.faults.latency_max + 8 * self.sync_max + Duration::from_millis(100);
         let turns = 16 * programs + BATCHES_MAX;
+        let turn = turn * if self.members > 1 { 3 } else { 1 };
         3 * self.terms.session + 8 * self.terms.repeat + turns as u32 * turn
     }
 }

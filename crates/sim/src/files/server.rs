@@ -20,13 +20,119 @@ use super::{
 };
 
 /// A log on a disk. What was appended is there at once for whoever asks, and safe later.
-#[derive(Debug)]
-struct Disk {
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
     records: Vec<Vec<u8>>,
     /// Safe are so many of them.
     synced: usize,
     /// When which number of them will be.
     syncs: VecDeque<(Instant, usize)>,
+}
+
+impl Disk {
+    pub(crate) fn write(&mut self, record: Vec<u8>) {
+        self.records.push(record);
+    }
+
+    /// What was written is safe by then. Syncs end in the order in which they began.
+    pub(crate) fn sync(&mut self, at: Instant) {
+        let last = self.syncs.back().map_or(at, |(at, _)| *at);
+        self.syncs.push_back((last.max(at), self.records.len()));
+    }
+
+    /// How much is safe now, if that is more than before.
+    pub(crate) fn next_synced(&mut self, now: Instant) -> Option<usize> {
+        let (_, count) = self.syncs.pop_front_if(|(at, _)| *at <= now)?;
+        self.synced = count;
+        Some(count)
+    }
+
+    pub(crate) fn sync_at(&self) -> Option<Instant> {
+        self.syncs.front().map(|(at, _)| *at)
+    }
+
+    /// The power goes: what was safe is kept, and perhaps a little more. Whether something is lost that way.
+    pub(crate) fn crash(&mut self, rng: &mut Rng, kept: impl FnOnce(usize) -> usize) -> bool {
+        let unsafe_yet = self.records.len() - self.synced;
+        let kept = kept(self.synced + rng.index(unsafe_yet + 1));
+        self.records.truncate(kept);
+        self.synced = self.records.len();
+        self.syncs.clear();
+        unsafe_yet > 0
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
+        self.records.iter().map(Vec::as_slice)
+    }
+}
+
+/// What the checkers want to know of what a group applies.
+#[derive(Debug, Default)]
+pub(crate) struct Register {
+    /// The batches that were given a place, by client, session and number.
+    batches: BTreeMap<(Client, u64, u64), Vec<Operation>>,
+    /// The session of each client, and how many of its batches were applied.
+    sessions: BTreeMap<Client, (u64, u64)>,
+    /// The sessions that have ended.
+    ended: BTreeSet<(Client, u64)>,
+}
+
+impl Register {
+    /// Remembers a batch that may be applied.
+    pub(crate) fn file(
+        &mut self,
+        client: Client,
+        session: u64,
+        number: u64,
+        operations: Vec<Operation>,
+    ) {
+        self.batches.insert((client, session, number), operations);
+    }
+
+    /// Tells the checkers of refusals, and of what was applied, also if its session has ended since.
+    pub(crate) fn heed<T: Tamper>(&self, client: Client, bytes: &[u8], out: &mut Outbox<Party<T>>) {
+        if let Ok(Message::Response(response)) = wire::open(bytes)
+            && let Some(Answer::Applied { number, refused }) = response.answer
+        {
+            let batch = self.batches.get(&(client, response.lease.session, number));
+            match refused {
+                Some((index, why)) => {
+                    let what = batch.and_then(|batch| batch.get(index as usize)).cloned();
+                    out.note(Note::Refused { client, what, why });
+                }
+                None => {
+                    let tags = batch.into_iter().flatten().map(|operation| operation.time);
+                    out.note(Note::Applied { tags: tags.collect() });
+                }
+            }
+        }
+    }
+
+    /// Tells the checkers which batches have been applied and which sessions have ended.
+    pub(crate) fn notice<T: Tamper>(
+        &mut self,
+        clients: impl Iterator<Item = (Client, Standing)>,
+        out: &mut Outbox<Party<T>>,
+    ) {
+        for (client, standing) in clients {
+            let Standing { session, batch, is_live } = standing;
+            let known = self.sessions.insert(client, (session, batch));
+            if let Some((before, _)) = known.filter(|(before, _)| *before != session)
+                && self.ended.insert((client, before))
+            {
+                out.note(Note::Ended { client, session: before });
+            }
+            let first = known.filter(|(before, _)| *before == session).map_or(0, |(_, n)| n) + 1;
+            for number in first..=batch {
+                let batch = self.batches.get(&(client, session, number));
+                let tags = batch.into_iter().flatten().map(|operation| operation.time).collect();
+                out.note(Note::Applied { tags });
+            }
+            if !is_live && self.ended.insert((client, session)) {
+                out.note(Note::Ended { client, session });
+            }
+        }
+    }
 }
 
 pub(crate) struct Server<T> {
@@ -35,21 +141,15 @@ pub(crate) struct Server<T> {
     disk: Disk,
     sync_max: Duration,
     rng: Rng,
-    /// The batches that were given a place, by client, session and number.
-    batches: BTreeMap<(Client, u64, u64), Vec<Operation>>,
-    /// The session of each client, and how many of its batches were applied.
-    sessions: BTreeMap<Client, (u64, u64)>,
-    /// The sessions that have ended.
-    ended: BTreeSet<(Client, u64)>,
+    register: Register,
     tamper: T,
 }
 
 impl<T: Tamper> Server<T> {
     pub(crate) fn new(settings: Settings, sync_max: Duration, rng: Rng, tamper: T) -> Server<T> {
-        let disk = Disk { records: Vec::new(), synced: 0, syncs: VecDeque::new() };
         let node = Node::new(settings.clone(), Instant::START);
-        let (batches, sessions, ended) = Default::default();
-        Server { node, settings, disk, sync_max, rng, batches, sessions, ended, tamper }
+        let (disk, register) = Default::default();
+        Server { node, settings, disk, sync_max, rng, register, tamper }
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -68,8 +168,7 @@ impl<T: Tamper> Server<T> {
     }
 
     pub(crate) fn wake(&mut self, now: Instant, out: &mut Outbox<Party<T>>) {
-        while let Some((_, count)) = self.disk.syncs.pop_front_if(|(at, _)| *at <= now) {
-            self.disk.synced = count;
+        while let Some(count) = self.disk.next_synced(now) {
             self.step(now, Input::Persisted { height: count as u64 }, out);
         }
         if self.node.wake_at().is_some_and(|at| at <= now) {
@@ -80,28 +179,21 @@ impl<T: Tamper> Server<T> {
     }
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        let sync = self.disk.syncs.front().map(|(at, _)| *at);
-        sync.into_iter().chain(self.node.wake_at()).min()
+        self.disk.sync_at().into_iter().chain(self.node.wake_at()).min()
     }
 
     /// It comes back with what was safe, and perhaps a little more.
     pub(crate) fn restart(&mut self, now: Instant, out: &mut Outbox<Party<T>>) {
         out.mark("the group starts again");
-        let unsafe_yet = self.disk.records.len() - self.disk.synced;
-        if unsafe_yet > 0 {
+        if self.disk.crash(&mut self.rng, |kept| self.tamper.kept(kept)) {
             out.mark("records are lost with the power");
         }
-        let kept = self.disk.synced + self.rng.index(unsafe_yet + 1);
-        let kept = self.tamper.kept(kept);
-        self.disk.records.truncate(kept);
-        self.disk.synced = self.disk.records.len();
-        self.disk.syncs.clear();
-        let log = self.disk.records.iter().map(Vec::as_slice);
+        let log = self.disk.records();
         match Node::recover(self.settings.clone(), now, log) {
             Ok(node) => self.node = node,
             Err(malformed) => out.note(Note::Unreadable(malformed.to_string())),
         }
-        self.notice(out);
+        self.register.notice(self.node.directory().clients(), out);
     }
 
     /// What somebody else makes of the log as far as it is safe: a digest of everything, and all records.
@@ -128,45 +220,30 @@ impl<T: Tamper> Server<T> {
     }
 
     fn follow(&mut self, now: Instant, wanted: Vec<Output>, out: &mut Outbox<Party<T>>) {
-        self.notice(out);
+        self.register.notice(self.node.directory().clients(), out);
         let mut height_safe = None;
         for output in wanted {
             match output {
                 Output::Send { to, bytes } => {
-                    self.heed(to, &bytes, out);
+                    self.register.heed(to, &bytes, out);
                     for bytes in self.tamper.downward(to, bytes) {
-                        out.send(node_of(to), Letter(bytes));
+                        out.send(node_of(to), Letter::Plain(bytes));
                     }
                 }
                 Output::Load(_) => unreachable!("every record is at hand"),
                 Output::Persist { height, record } => {
                     self.file(&record);
-                    self.disk.records.push(self.tamper.written(record));
-                    let count = self.disk.records.len();
+                    self.disk.write(self.tamper.written(record));
                     if !self.tamper.waits_for_disk() {
                         height_safe = Some(height);
                         continue;
                     }
-                    // Syncs end in the order in which they began.
-                    let last = self.disk.syncs.back().map_or(now, |(at, _)| *at);
-                    let at = last.max(now + self.sync_max.mul_f64(self.rng.unit()));
-                    self.disk.syncs.push_back((at, count));
+                    self.disk.sync(now + self.sync_max.mul_f64(self.rng.unit()));
                 }
             }
         }
         if let Some(height) = height_safe {
             self.step(now, Input::Persisted { height }, out);
-        }
-    }
-
-    /// Tells the checkers of refusals.
-    fn heed(&self, client: Client, bytes: &[u8], out: &mut Outbox<Party<T>>) {
-        if let Ok(Message::Response(response)) = wire::open(bytes)
-            && let Some(Answer::Applied { number, refused: Some((index, why)) }) = response.answer
-        {
-            let batch = self.batches.get(&(client, response.lease.session, number));
-            let what = batch.and_then(|batch| batch.get(index as usize)).cloned();
-            out.note(Note::Refused { client, what, why });
         }
     }
 
@@ -176,29 +253,7 @@ impl<T: Tamper> Server<T> {
         if let Command::Heard { client, request } = decision.command
             && let Some(Ask::Batch { number, operations }) = request.ask
         {
-            self.batches.insert((client, request.lease.session, number), operations);
-        }
-    }
-
-    /// Tells the checkers which batches have been applied and which sessions have ended.
-    fn notice(&mut self, out: &mut Outbox<Party<T>>) {
-        for (client, standing) in self.node.directory().clients() {
-            let Standing { session, batch, is_live } = standing;
-            let known = self.sessions.insert(client, (session, batch));
-            if let Some((before, _)) = known.filter(|(before, _)| *before != session)
-                && self.ended.insert((client, before))
-            {
-                out.note(Note::Ended { client, session: before });
-            }
-            let first = known.filter(|(before, _)| *before == session).map_or(0, |(_, n)| n) + 1;
-            for number in first..=batch {
-                let batch = self.batches.get(&(client, session, number));
-                let tags = batch.into_iter().flatten().map(|operation| operation.time).collect();
-                out.note(Note::Applied { tags });
-            }
-            if !is_live && self.ended.insert((client, session)) {
-                out.note(Note::Ended { client, session });
-            }
+            self.register.file(client, request.lease.session, number, operations);
         }
     }
 }

@@ -25,3 +25,12 @@ fn a_seed_repeats_itself() {
         assert_eq!(run(seed).digest, run(seed).digest, "seed {seed}");
     }
 }
+
+#[test]
+fn a_hundred_seeds_with_several_members_are_clean() {
+    let mut summary = Summary::default();
+    for seed in 1..=SEEDS {
+        summary.add(seed, &super::run_replicated(seed));
+        assert!(summary.is_clean(), "{:?}", summary.failure);
+    }
+}

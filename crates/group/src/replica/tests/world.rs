@@ -21,6 +21,10 @@ pub(super) fn seat(number: u8) -> Seat {
     Seat { key: key(number).public(), incarnation: 0 }
 }
 
+pub(super) fn notary(number: u8) -> Ed25519 {
+    Ed25519::new(key(number))
+}
+
 pub(super) struct Member {
     pub(super) replica: Replica<Ed25519>,
     notary: Ed25519,
@@ -90,7 +94,7 @@ impl World {
         let (settings, notary) = (self.settings.clone(), member.notary.clone());
         let tip = member.first.clone();
         member.replica =
-            Replica::recover(settings, group(), seat, notary, tip, log, self.now, &mut out)
+            Replica::recover(settings, group(), seat, notary, tip, log, 0, self.now, &mut out)
                 .unwrap();
         self.down.remove(&seat);
         self.follow(seat, out);
@@ -98,6 +102,10 @@ impl World {
 
     pub(super) fn log_len(&self, number: u8) -> usize {
         self.members[&seat(number)].log.len()
+    }
+
+    pub(super) fn log(&self, number: u8) -> &[Vec<u8>] {
+        &self.members[&seat(number)].log
     }
 
     pub(super) fn input(&mut self, to: Seat, input: Input) {

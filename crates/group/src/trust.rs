@@ -1,0 +1,214 @@
+//! What somebody outside believes of a group: what so many of its members say equally that one of them is
+//! honest.
+//!
+//! Members answer only with outputs of decided commands, so one honest member is enough.
+
+use std::collections::BTreeMap;
+
+use base::{Digest, Domain};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{
+    batch::Tip,
+    seat::{Seat, Seats},
+};
+
+const ANSWER: Domain = Domain::new("group answer v1");
+
+/// So many requests can be open at once.
+const SLOTS_MAX: usize = 1_024;
+
+/// Who sits in a group since when, and who leads. Who leads is a hint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+pub struct Roll {
+    /// The first height at which the members were these.
+    pub epoch: u64,
+    /// The members, in order.
+    pub seats: Vec<Seat>,
+    /// Who leads.
+    pub leader: Seat,
+}
+
+impl From<&Tip> for Roll {
+    fn from(tip: &Tip) -> Roll {
+        Roll { epoch: tip.epoch, seats: tip.seats.clone(), leader: tip.leader }
+    }
+}
+
+/// A group, as somebody outside knows it.
+#[derive(Debug)]
+pub struct Trust {
+    epoch: u64,
+    seats: Seats,
+    /// Open requests. At most [`SLOTS_MAX`], each with one answer of each member.
+    slots: BTreeMap<u64, Slot>,
+    /// What each member says about who the members are, if it is news.
+    news: BTreeMap<Seat, Roll>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    answers: BTreeMap<Seat, Digest>,
+}
+
+impl Trust {
+    /// A group with these members. None if they can't be a group.
+    pub fn new(roll: Roll) -> Option<Trust> {
+        let seats = Seats::new(roll.seats)?.led_by(roll.leader);
+        Some(Trust { epoch: roll.epoch, seats, slots: BTreeMap::new(), news: BTreeMap::new() })
+    }
+
+    /// The members that it knows, with their leader.
+    pub fn seats(&self) -> &Seats {
+        &self.seats
+    }
+
+    /// Since when they are.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Whom to tell a request with this number: the leader, and when it is said again all. Nobody if too much
+    /// is open.
+    pub fn ask(&mut self, slot: u64) -> &[Seat] {
+        if self.slots.contains_key(&slot) {
+            return self.seats.list();
+        }
+        if self.slots.len() >= SLOTS_MAX {
+            return &[];
+        }
+        self.slots.insert(slot, Slot::default());
+        std::slice::from_ref(self.seats.leader(0))
+    }
+
+    /// A member answers a request. Whether the answer can be believed now; then the request is over.
+    pub fn on_answer(&mut self, from: Seat, slot: u64, answer: &[u8]) -> bool {
+        let Some(open) = self.slots.get_mut(&slot).filter(|_| self.seats.contains(&from)) else {
+            return false;
+        };
+        let digest = Digest::of(ANSWER, answer);
+        open.answers.insert(from, digest);
+        let equal = open.answers.values().filter(|other| **other == digest).count();
+        let is_believed = equal >= self.seats.witnesses();
+        if is_believed {
+            self.slots.remove(&slot);
+        }
+        is_believed
+    }
+
+    /// Nobody waits for the answer any more.
+    pub fn close(&mut self, slot: u64) {
+        self.slots.remove(&slot);
+    }
+
+    /// A member says who the members are. Whether that is believed now, and was not known.
+    pub fn on_roll(&mut self, from: Seat, roll: Roll) -> bool {
+        if !self.seats.contains(&from) {
+            return false;
+        }
+        let is_led_anew = roll.epoch == self.epoch
+            && roll.seats == self.seats.list()
+            && roll.leader != *self.seats.leader(0);
+        if roll.epoch <= self.epoch && !is_led_anew {
+            self.news.remove(&from);
+            return false;
+        }
+        let Some(seats) = Seats::new(roll.seats.clone()) else { return false };
+        let seats = seats.led_by(roll.leader);
+        let equal = self.news.iter().filter(|(seat, other)| **seat != from && **other == roll);
+        if equal.count() + 1 < self.seats.witnesses() {
+            self.news.insert(from, roll);
+            return false;
+        }
+        (self.epoch, self.seats) = (roll.epoch, seats);
+        self.news.clear();
+        for slot in self.slots.values_mut() {
+            slot.answers.retain(|seat, _| self.seats.contains(seat));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::PublicKey;
+
+    use super::*;
+
+    fn seat(n: u8) -> Seat {
+        Seat { key: PublicKey::from_bytes([n; 32]), incarnation: 0 }
+    }
+
+    fn roll(epoch: u64, seats: std::ops::Range<u8>, leader: u8) -> Roll {
+        Roll { epoch, seats: seats.map(seat).collect(), leader: seat(leader) }
+    }
+
+    fn trust() -> Trust {
+        Trust::new(roll(1, 0..4, 2)).unwrap()
+    }
+
+    #[test]
+    fn the_leader_is_asked_first_and_then_all() {
+        let mut trust = trust();
+        assert_eq!(trust.ask(7), [seat(2)]);
+        assert_eq!(trust.ask(7), [0, 1, 2, 3].map(seat));
+        assert_eq!(trust.ask(8), [seat(2)]);
+    }
+
+    #[test]
+    fn one_liar_of_four_is_not_believed_however_often_it_speaks() {
+        let mut trust = trust();
+        trust.ask(7);
+        for _ in 0..5 {
+            assert!(!trust.on_answer(seat(1), 7, b"lie"));
+        }
+        assert!(!trust.on_answer(seat(9), 7, b"lie"), "a stranger counts for nothing");
+        assert!(!trust.on_answer(seat(0), 7, b"truth"));
+        assert!(trust.on_answer(seat(3), 7, b"truth"));
+        assert!(!trust.on_answer(seat(2), 7, b"truth"), "nobody asks any more");
+    }
+
+    #[test]
+    fn answers_to_one_request_are_not_answers_to_another() {
+        let mut trust = trust();
+        trust.ask(7);
+        trust.ask(8);
+        assert!(!trust.on_answer(seat(0), 7, b"yes"));
+        assert!(!trust.on_answer(seat(1), 8, b"yes"));
+        assert!(trust.on_answer(seat(1), 7, b"yes"));
+    }
+
+    #[test]
+    fn new_members_are_learnt_from_enough_of_the_old() {
+        let mut trust = trust();
+        trust.ask(7);
+        trust.on_answer(seat(0), 7, b"yes");
+        assert!(!trust.on_roll(seat(1), roll(9, 4..8, 5)));
+        assert!(!trust.on_roll(seat(1), roll(9, 4..8, 5)));
+        assert!(!trust.on_roll(seat(5), roll(9, 4..8, 5)), "it is not known yet");
+        assert!(trust.on_roll(seat(2), roll(9, 4..8, 5)));
+        assert_eq!((trust.epoch(), trust.seats().leader(0)), (9, &seat(5)));
+        assert!(!trust.on_answer(seat(4), 7, b"yes"), "what an old member said is forgotten");
+        assert!(trust.on_answer(seat(5), 7, b"yes"));
+        assert!(!trust.on_roll(seat(4), roll(1, 0..4, 2)), "nothing old is news");
+    }
+
+    #[test]
+    fn another_leader_is_learnt_too() {
+        let mut trust = trust();
+        assert!(!trust.on_roll(seat(0), roll(1, 0..4, 3)));
+        assert!(trust.on_roll(seat(1), roll(1, 0..4, 3)));
+        assert_eq!(trust.ask(1), [seat(3)]);
+    }
+
+    #[test]
+    fn no_more_requests_are_open_than_there_is_room_for() {
+        let mut trust = trust();
+        for slot in 0..SLOTS_MAX as u64 {
+            assert_eq!(trust.ask(slot).len(), 1);
+        }
+        assert!(trust.ask(5_000).is_empty());
+        trust.close(3);
+        assert_eq!(trust.ask(5_000).len(), 1);
+    }
+}

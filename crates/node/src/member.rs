@@ -1,0 +1,529 @@
+//! A machine that is a member of a directory's group: `group` gives commands their order and their time,
+//! `directory` applies them, and neither knows of the other.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use base::{Digest, Instant, Machine, Malformed, PublicKey};
+use directory::{Absent, Command, Directory, Key, Record};
+use group::{Decision, Notary, Replica, Seal, Seat, Tip};
+use lease::Client;
+use wire::Message;
+
+use crate::{Loaded, Settings};
+
+pub use order::{Order, Said};
+
+mod order;
+
+/// What happens to a member.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A machine said something, as a client.
+    Heard {
+        /// Which: whoever carries the bytes has proved it.
+        from: Client,
+        /// What, as it came.
+        bytes: Vec<u8>,
+        /// Its key and its seal, for the other members.
+        by: Option<(PublicKey, Seal)>,
+    },
+    /// Another member said something.
+    Told {
+        /// Which: whoever carries the bytes has proved it.
+        from: Seat,
+        /// What, as it came.
+        bytes: Vec<u8>,
+    },
+    /// A machine may be a client from now on.
+    Admit {
+        /// Which.
+        client: Client,
+        /// For whom it may act. If there are too many of them, nothing comes of it.
+        users: directory::Users,
+    },
+    /// All records of the log up to this mark are safe on disk.
+    Persisted {
+        /// The mark.
+        mark: u64,
+    },
+    /// What was absent.
+    Loaded(Loaded),
+    /// These should be the members of the group.
+    Wish(Vec<Seat>),
+}
+
+/// Where in the order something was said. Every honest member says the same there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// Since when the members are as they are.
+    pub epoch: u64,
+    /// The decision that it follows from.
+    pub height: u64,
+    /// Which of the things that follow.
+    pub index: u32,
+}
+
+/// What a member wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Tell a client.
+    Send {
+        /// Which.
+        to: Client,
+        /// Where in the order this was said.
+        slot: Slot,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Tell another member.
+    Tell {
+        /// Which.
+        to: Seat,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Append a record to the log.
+    Persist {
+        /// Its number: one more than that of the record before.
+        mark: u64,
+        /// The record.
+        record: Vec<u8>,
+    },
+    /// Something waits until the log is safe up to this mark.
+    Sync {
+        /// The mark.
+        mark: u64,
+    },
+    /// Look these up in the store; nothing is applied until they are there.
+    Load(Absent),
+    /// Everything that the store has is void. The state comes from other members now.
+    Replaced,
+    /// The disk is not the newest that this member has had; it has to sit down on a new seat.
+    Stale,
+}
+
+/// The state of a member between two decisions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The log up to this mark is not needed any more.
+    pub mark: u64,
+    /// The place of the last decision in it.
+    pub height: u64,
+    /// Everything but the records.
+    pub state: Vec<u8>,
+    /// The records that have changed since the checkpoint before.
+    pub changes: Vec<(Key, Option<Record>)>,
+}
+
+/// Who a member is in its group.
+#[derive(Clone, Debug)]
+pub struct Identity<N> {
+    /// The group.
+    pub group: Digest,
+    /// The seat.
+    pub seat: Seat,
+    /// Makes its seals.
+    pub notary: N,
+}
+
+/// What is to be done next, in order.
+enum Due {
+    Decision(Arc<Decision>),
+    State { height: u64 },
+}
+
+/// With so many decisions to apply, nothing new is taken; whoever said it will say it again.
+const DUE_MAX: usize = 1_024;
+/// So many bytes wait to be safe in the log.
+const HELD_BYTES_MAX: usize = 64 << 20;
+// Else there would be messages that are dropped each time that they are said.
+const _: () = assert!(order::BYTES_MAX <= HELD_BYTES_MAX);
+
+/// Applies commands in the order that its group gives them.
+pub struct Member<N> {
+    settings: Settings,
+    identity: Identity<N>,
+    directory: Directory,
+    replica: Replica<N>,
+    /// The keys of clients. Bounded by how many were admitted.
+    keys: BTreeMap<Client, PublicKey>,
+    /// Who is about to be admitted. At most [`DUE_MAX`].
+    admitting: BTreeSet<Client>,
+    /// What the decisions that were applied leave behind.
+    applied: Tip,
+    /// Decided and not applied. At most [`DUE_MAX`], and what the other members decide meanwhile.
+    due: VecDeque<Due>,
+    /// So many commands of the first are applied, and have had so much to say.
+    done: (usize, u32),
+    /// What follows from decisions up to this one has been said already.
+    said: u64,
+    /// How many messages made no sense.
+    malformed: u64,
+    /// How many came from machines that nobody has admitted.
+    strange: u64,
+}
+
+/// What a checkpoint has besides the directory.
+type Rest = (Tip, BTreeMap<Client, PublicKey>, Vec<u8>);
+/// The same with all records.
+type Whole = (Rest, Vec<(Key, Record)>);
+
+/// What a log begins with.
+#[derive(Clone, Debug)]
+pub enum Base<'a> {
+    /// Nothing.
+    First(Tip),
+    /// A [`Checkpoint`]'s state; a store has the records.
+    Stored(&'a [u8]),
+    /// A [`Member::whole_state`].
+    Whole(&'a [u8]),
+}
+
+impl<N: Notary + Clone> Member<N> {
+    /// A member with an empty log, in a group that begins with this.
+    pub fn new(
+        settings: Settings,
+        group_settings: group::Settings,
+        identity: Identity<N>,
+        tip: Tip,
+        now: Instant,
+    ) -> Member<N> {
+        let Identity { group, seat, notary } = identity.clone();
+        let replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
+        let directory = Directory::new(settings.clone(), Instant::START);
+        Member::with(settings, identity, directory, replica, BTreeMap::new(), tip)
+    }
+
+    fn with(
+        settings: Settings,
+        identity: Identity<N>,
+        directory: Directory,
+        replica: Replica<N>,
+        keys: BTreeMap<Client, PublicKey>,
+        applied: Tip,
+    ) -> Member<N> {
+        let (due, admitting) = Default::default();
+        let (said, malformed, strange) = (0, 0, 0);
+        let done = (0, 0);
+        Member {
+            settings,
+            identity,
+            directory,
+            replica,
+            keys,
+            admitting,
+            applied,
+            due,
+            done,
+            said,
+            malformed,
+            strange,
+        }
+    }
+
+    /// A member as its log, of which the record before the first has this mark, has left it. What the log has
+    /// after the base takes effect again, and nobody is told; `out` has what it takes.
+    #[expect(clippy::too_many_arguments, reason = "what a member is made of")]
+    pub fn recover<'a>(
+        settings: Settings,
+        group_settings: group::Settings,
+        identity: Identity<N>,
+        base: Base<'_>,
+        log: impl IntoIterator<Item = &'a [u8]>,
+        mark: u64,
+        now: Instant,
+        out: &mut Vec<Output>,
+    ) -> Result<Member<N>, Malformed> {
+        let (tip, keys, directory) = match base {
+            Base::First(tip) => {
+                (tip, BTreeMap::new(), Directory::new(settings.clone(), Instant::START))
+            }
+            Base::Stored(state) => {
+                let (tip, keys, rest): Rest = base::decode(state, state.len())?;
+                (tip, keys, Directory::restore(settings.clone(), &rest)?)
+            }
+            Base::Whole(state) => {
+                let ((tip, keys, rest), records): Whole = base::decode(state, state.len())?;
+                (tip, keys, Directory::restore_whole(settings.clone(), &rest, records)?)
+            }
+        };
+        let Identity { group, seat, notary } = identity.clone();
+        let mut outputs = Vec::new();
+        let replica = Replica::recover(
+            group_settings,
+            group,
+            seat,
+            notary,
+            tip.clone(),
+            log,
+            mark,
+            now,
+            &mut outputs,
+        )?;
+        let mut member = Member::with(settings, identity, directory, replica, keys, tip);
+        member.said = member.replica.tip().height;
+        member.follow(outputs, out);
+        member.go_on(now, out);
+        Ok(member)
+    }
+
+    /// What to store so that the log up to here is not needed any more. None while a decision waits to be
+    /// applied.
+    pub fn checkpoint(&mut self) -> Option<Checkpoint> {
+        if !self.due.is_empty() {
+            return None;
+        }
+        let rest = self.directory.checkpoint()?;
+        let state = base::encode(&(&self.applied, &self.keys, rest));
+        let (mark, height) = (self.replica.mark_behind(), self.applied.height);
+        Some(Checkpoint { mark, height, state, changes: self.directory.changes() })
+    }
+
+    /// Lets go of every record that is stored.
+    pub fn release_all(&mut self) {
+        self.directory.release_all();
+    }
+
+    /// What it manages.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Its part in the group.
+    pub fn replica(&self) -> &Replica<N> {
+        &self.replica
+    }
+
+    /// The place of the last decision that was applied.
+    pub fn height(&self) -> u64 {
+        self.applied.height
+    }
+
+    /// How many messages made no sense.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// How many messages came from machines that nobody has admitted.
+    pub fn strange(&self) -> u64 {
+        self.strange
+    }
+
+    fn on_heard(
+        &mut self,
+        now: Instant,
+        from: Client,
+        bytes: &[u8],
+        by: Option<(PublicKey, Seal)>,
+        out: &mut Vec<Output>,
+    ) {
+        // Nothing would come of it, so it must not cost a place in the log.
+        if !(self.directory.hears(from) || self.admitting.contains(&from)) {
+            self.strange += 1;
+            return;
+        }
+        match wire::open(bytes) {
+            Ok(Message::Request(request)) => {
+                let command = Command::Heard { client: from, request };
+                self.order(now, Order { command, by }, out);
+            }
+            Ok(_) | Err(_) => self.malformed += 1,
+        }
+    }
+
+    fn on_told(&mut self, now: Instant, from: Seat, bytes: &[u8], out: &mut Vec<Output>) {
+        let Ok(Message::Member(message)) = wire::open(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        let is_fit = self.are_fit(message.commands());
+        let input = group::Input::Heard { from, message: *message, is_fit };
+        self.group(now, input, out);
+    }
+
+    /// Whether all of these may be decided.
+    fn are_fit(&self, commands: &[Vec<u8>]) -> bool {
+        let Identity { group, notary, .. } = &self.identity;
+        commands
+            .iter()
+            .all(|command| Order::of(command).is_ok_and(|order| order.is_authentic(group, notary)))
+    }
+
+    fn order(&mut self, now: Instant, order: Order, out: &mut Vec<Output>) {
+        let bytes = base::encode(&order);
+        let (held, held_bytes) = self.replica.held();
+        if self.due.len() + held < DUE_MAX && held_bytes + bytes.len() <= HELD_BYTES_MAX {
+            self.group(now, group::Input::Command(bytes), out);
+        }
+    }
+
+    fn group(&mut self, now: Instant, input: group::Input, out: &mut Vec<Output>) {
+        let mut outputs = Vec::new();
+        self.replica.step(now, input, &mut outputs);
+        self.follow(outputs, out);
+        self.go_on(now, out);
+    }
+
+    fn follow(&mut self, outputs: Vec<group::Output>, out: &mut Vec<Output>) {
+        for output in outputs {
+            match output {
+                group::Output::Persist { mark, record } => {
+                    out.push(Output::Persist { mark, record });
+                }
+                group::Output::Sync { mark } => out.push(Output::Sync { mark }),
+                group::Output::Send { to, message } => {
+                    let bytes = wire::seal(&Message::Member(Box::new(message)));
+                    out.push(Output::Tell { to, bytes });
+                }
+                group::Output::Decided(decision) => self.due.push_back(Due::Decision(decision)),
+                group::Output::WantState { height } => self.due.push_back(Due::State { height }),
+                group::Output::Install { tip, state } => self.install(tip, &state, out),
+                group::Output::Stale => out.push(Output::Stale),
+            }
+        }
+    }
+
+    /// Applies what is decided, as far as its records are at hand.
+    fn go_on(&mut self, now: Instant, out: &mut Vec<Output>) {
+        while let Some(due) = self.due.front() {
+            match due {
+                Due::Decision(decision) => {
+                    let decision = Arc::clone(decision);
+                    if let Err(absent) = self.apply(&decision, out) {
+                        out.push(Output::Load(absent));
+                        return;
+                    }
+                    self.due.pop_front();
+                }
+                Due::State { height } => {
+                    let height = *height;
+                    self.due.pop_front();
+                    if let Some(state) = self.whole_state() {
+                        let mut outputs = Vec::new();
+                        let input = group::Input::State { height, state: state.into() };
+                        self.replica.step(now, input, &mut outputs);
+                        self.follow(outputs, out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, decision: &Decision, out: &mut Vec<Output>) -> Result<(), Absent> {
+        let batch = &decision.batch;
+        let (done, mut index) = self.done;
+        for (number, bytes) in batch.commands.iter().enumerate().skip(done) {
+            self.done = (number, index);
+            let Some(command) = self.command_of(bytes) else { continue };
+            let mut responses = Vec::new();
+            self.directory.apply(batch.time, &command, &mut responses)?;
+            if let Command::Admit { client, .. } = &command {
+                self.admitting.remove(client);
+            }
+            for (to, response) in responses {
+                let (epoch, height) = (self.applied.epoch, decision.height);
+                if height > self.said {
+                    let bytes = wire::seal(&Message::Response(response));
+                    out.push(Output::Send { to, slot: Slot { epoch, height, index }, bytes });
+                }
+                index += 1;
+            }
+        }
+        self.done = (0, 0);
+        self.applied = self.applied.after(batch);
+        Ok(())
+    }
+
+    /// The command, if its author may want it.
+    fn command_of(&mut self, bytes: &[u8]) -> Option<Command> {
+        let Order { command, by } = Order::of(bytes).ok()?;
+        if let (Command::Heard { client, .. }, Some((key, _))) = (&command, &by) {
+            // Whoever is the first to speak as a client is the only one from then on.
+            let known = self.keys.entry(*client).or_insert(*key);
+            if known != key {
+                return None;
+            }
+        }
+        Some(command)
+    }
+
+    /// Everything, records and all, as other members may take it. None if some of it is in a store only.
+    pub fn whole_state(&mut self) -> Option<Vec<u8>> {
+        let records = self.directory.records()?;
+        let rest = self.directory.checkpoint()?;
+        let state: Rest = (self.applied.clone(), self.keys.clone(), rest);
+        Some(base::encode(&(state, records)))
+    }
+
+    fn install(&mut self, tip: Tip, state: &[u8], out: &mut Vec<Output>) {
+        let decoded = base::decode::<Whole>(state, state.len());
+        let ((applied, keys, rest), records) = decoded.expect("a state that enough vouch for");
+        assert_eq!(applied, tip, "the state belongs to where it was taken");
+        let restored = Directory::restore_whole(self.settings.clone(), &rest, records);
+        self.directory = restored.expect("a state that enough vouch for");
+        (self.keys, self.applied, self.done) = (keys, applied, (0, 0));
+        self.due.clear();
+        out.push(Output::Replaced);
+    }
+
+    /// When time alone would change something. While something is on its way to be applied, that may yet
+    /// change.
+    fn due_at(&self) -> Option<Instant> {
+        let is_waiting = self.replica.is_busy() || !self.due.is_empty();
+        self.directory.wake_at().filter(|_| !is_waiting && self.replica.is_member())
+    }
+}
+
+impl<N: Notary + Clone> Machine for Member<N> {
+    type Input = Input;
+    type Output = Output;
+
+    fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Heard { from, bytes, by } => self.on_heard(now, from, &bytes, by, out),
+            Input::Told { from, bytes } => self.on_told(now, from, &bytes, out),
+            // Else the log would have a record that can't be read.
+            Input::Admit { users, .. } if !users.is_bounded() => {}
+            Input::Admit { client, users } => {
+                if self.admitting.len() < DUE_MAX {
+                    self.admitting.insert(client);
+                }
+                let command = Command::Admit { client, users };
+                self.order(now, Order { command, by: None }, out);
+            }
+            Input::Persisted { mark } => {
+                self.group(now, group::Input::Persisted { mark }, out);
+            }
+            Input::Loaded(loaded) => {
+                if !self.due.is_empty() {
+                    loaded.hand_to(&mut self.directory);
+                    self.go_on(now, out);
+                }
+            }
+            Input::Wish(seats) => self.group(now, group::Input::Wish(seats), out),
+        }
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.replica.wake_at().is_some_and(|at| at <= now) {
+            let mut outputs = Vec::new();
+            self.replica.tick(now, &mut outputs);
+            self.follow(outputs, out);
+            self.go_on(now, out);
+        }
+        if self.due_at().is_some_and(|at| at <= self.replica.time(now)) {
+            self.order(now, Order { command: Command::Tick, by: None }, out);
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let due = self.due_at().map(|at| self.replica.local(at));
+        due.into_iter().chain(self.replica.wake_at()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Commands as the group carries them: who is behind each can be told by every member.
+
+use base::{Digest, Malformed, PublicKey};
+use borsh::{BorshDeserialize, BorshSerialize};
+use directory::{Command, message::Request};
+use group::{Notary, Seal, Sealable};
+use lease::Client;
+
+/// The most bytes of a command.
+pub(crate) const BYTES_MAX: usize = wire::BYTES_MAX + 1_024;
+
+/// A command, and who answers for it. In a group of one nobody has to: that one has heard it itself.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Order {
+    /// What is to be done.
+    pub command: Command,
+    /// The key of whoever wants it, and its seal on [`Said`].
+    pub by: Option<(PublicKey, Seal)>,
+}
+
+/// What a client seals.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
+pub struct Said<'a> {
+    /// Who it is.
+    pub client: Client,
+    /// What it wants.
+    pub request: &'a Request,
+}
+
+impl Sealable for Said<'_> {
+    const KIND: u8 = 5;
+}
+
+impl Order {
+    /// The order of these bytes.
+    pub fn of(bytes: &[u8]) -> Result<Order, Malformed> {
+        base::decode(bytes, BYTES_MAX)
+    }
+
+    /// Whether it is what it seems, as far as can be told from it alone. Whether its author may want it is
+    /// for when it is applied.
+    pub(crate) fn is_authentic<N: Notary>(&self, group: &Digest, notary: &N) -> bool {
+        match (&self.command, &self.by) {
+            (Command::Heard { client, request }, Some((key, seal))) => {
+                let said = Said { client: *client, request };
+                notary.is_sealed(key, &said.sealed_bytes(group), seal)
+            }
+            // Time passes for all alike; whether it has is checked with every decision.
+            (Command::Tick, None) => true,
+            _ => false,
+        }
+    }
+}

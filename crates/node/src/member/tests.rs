@@ -1,0 +1,224 @@
+//! A member that is alone: nothing is said before it is safe, and a restart goes on where the log ends.
+
+use base::{Digest, Domain, Duration, FileId, Instant, Machine, SecretKey};
+use directory::{
+    Users,
+    message::{Answer, Ask, Request, Response},
+};
+use lease::{
+    Client, Field, Kind,
+    message::{Down, Up, Upward, Want},
+};
+use wire::Message;
+
+use group::{Ed25519, Seat, Tip};
+
+use super::{Base, Identity, Input, Member, Output};
+use crate::Settings;
+
+const ME: Client = Client(7);
+
+fn identity() -> Identity<Ed25519> {
+    let key = SecretKey::from_seed([1; 32]);
+    Identity {
+        group: Digest::of(Domain::new("test v1"), b""),
+        seat: Seat { key: key.public(), incarnation: 0 },
+        notary: Ed25519::new(key),
+    }
+}
+
+fn first() -> Tip {
+    Tip::first(vec![identity().seat]).unwrap()
+}
+
+fn recover(log: &[Vec<u8>], now: Instant) -> Result<Member<Ed25519>, base::Malformed> {
+    let log = log.iter().map(Vec::as_slice);
+    let (settings, group) = (Settings::default(), group::Settings::default());
+    let mut out = Vec::new();
+    let node =
+        Member::recover(settings, group, identity(), Base::First(first()), log, 0, now, &mut out)?;
+    assert_eq!(out, [], "everything is at hand, and nobody is told again");
+    Ok(node)
+}
+
+/// A node and a log that keeps what it is given.
+struct Scene {
+    node: Member<Ed25519>,
+    log: Vec<Vec<u8>>,
+    now: Instant,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let now = Instant::from_secs(50);
+        let (settings, group) = (Settings::default(), group::Settings::default());
+        let node = Member::new(settings, group, identity(), first(), now);
+        let mut scene = Scene { node, log: Vec::new(), now };
+        scene.step(Input::Admit { client: ME, users: Users::Any });
+        scene.persist();
+        scene
+    }
+
+    fn step(&mut self, input: Input) -> Vec<Response> {
+        let mut out = Vec::new();
+        self.node.step(self.now, input, &mut out);
+        self.follow(out)
+    }
+
+    fn follow(&mut self, out: Vec<Output>) -> Vec<Response> {
+        let mut said = Vec::new();
+        for output in out {
+            match output {
+                Output::Persist { mark, record } => {
+                    assert_eq!(mark, self.log.len() as u64 + 1);
+                    self.log.push(record);
+                }
+                Output::Sync { mark } => assert_eq!(mark, self.log.len() as u64),
+                Output::Send { to, bytes, .. } => {
+                    assert_eq!(to, ME);
+                    let Ok(Message::Response(response)) = wire::open(&bytes) else {
+                        panic!("a node answers with responses");
+                    };
+                    said.push(response);
+                }
+                other => panic!("every record is at hand, and nobody else there: {other:?}"),
+            }
+        }
+        said
+    }
+
+    fn hear(&mut self, body: Up, ask: Option<Ask>) -> Vec<Response> {
+        let lease = Upward { session: 1, stamp: self.now, body };
+        let bytes = wire::seal(&Message::Request(Request { lease, ask }));
+        self.step(Input::Heard { from: ME, bytes, by: None })
+    }
+
+    fn persist(&mut self) -> Vec<Response> {
+        self.step(Input::Persisted { mark: self.log.len() as u64 })
+    }
+
+    fn recovered(&self, now: Instant) -> Member<Ed25519> {
+        recover(&self.log, now).unwrap()
+    }
+}
+
+fn wants_root() -> Up {
+    let wants = vec![Want { scope: Field::Access.of(&FileId::ROOT), kind: Kind::Read }];
+    Up::Ask { request: 1, wants, together: true }
+}
+
+#[test]
+fn nothing_is_said_before_its_cause_is_safe_on_disk() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.hear(wants_root(), None), []);
+    let said = scene.persist();
+    assert!(matches!(said[0].lease.body, Down::Granted { request: 1, .. }), "{said:?}");
+}
+
+#[test]
+fn a_node_that_starts_again_is_where_its_log_ends() {
+    let mut scene = Scene::new();
+    scene.hear(wants_root(), None);
+    scene.persist();
+    let provide = Ask::Provide {
+        number: 0,
+        serial: 0,
+        bytes: 0,
+        request: 1,
+        directory: Some(FileId::ROOT),
+        release: vec![],
+    };
+    scene.hear(Up::Renew, Some(provide.clone()));
+    let first = scene.persist();
+    let again = scene.recovered(Instant::from_secs(2));
+    assert_eq!(again.directory().digest(), scene.node.directory().digest());
+    // What was asked before the restart and is asked again is answered as before.
+    (scene.node, scene.now) = (again, Instant::from_secs(3));
+    scene.hear(Up::Renew, Some(provide));
+    let second = scene.persist();
+    assert!(matches!(first[0].answer, Some(Answer::Provided { .. })), "{first:?}");
+    assert_eq!(first[0].answer, second[0].answer);
+}
+
+#[test]
+fn a_log_with_a_gap_or_a_damaged_record_is_not_taken_for_whole() {
+    let mut scene = Scene::new();
+    scene.hear(wants_root(), None);
+    scene.hear(Up::Renew, None);
+    scene.persist();
+    let recover = |log: &[Vec<u8>]| recover(log, Instant::START).err().map(|why| why.to_string());
+    assert_eq!(recover(&scene.log), None);
+    let mut gap = scene.log.clone();
+    gap.remove(1);
+    assert!(recover(&gap).unwrap().contains("do not follow one another"));
+    let mut damaged = scene.log.clone();
+    damaged[1].truncate(9);
+    assert!(recover(&damaged).is_some());
+}
+
+#[test]
+fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
+    let mut scene = Scene::new();
+    let before = scene.node.directory().digest();
+    for bytes in [vec![], vec![1, 0, 9], vec![0xff; 40]] {
+        assert_eq!(scene.step(Input::Heard { from: ME, bytes, by: None }), []);
+    }
+    assert_eq!((scene.node.malformed(), scene.log.len()), (3, 1));
+    assert_eq!(scene.node.directory().digest(), before);
+}
+
+#[test]
+fn a_machine_that_nobody_has_admitted_leaves_nothing_in_the_log() {
+    let mut scene = Scene::new();
+    let other = Client(8);
+    let lease = Upward { session: 1, stamp: scene.now, body: Up::Renew };
+    let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+    for from in [other, Client::GROUP] {
+        scene.step(Input::Heard { from, bytes: bytes.clone(), by: None });
+    }
+    assert_eq!((scene.node.strange(), scene.log.len()), (2, 1));
+    // It counts as admitted as soon as that has its place, and what it says comes after.
+    scene.step(Input::Admit { client: other, users: Users::Any });
+    scene.step(Input::Heard { from: other, bytes: bytes.clone(), by: None });
+    assert_eq!((scene.node.strange(), scene.log.len()), (2, 3));
+    let mark = scene.log.len() as u64;
+    scene.node.step(scene.now, Input::Persisted { mark }, &mut Vec::new());
+    scene.step(Input::Heard { from: other, bytes, by: None });
+    assert_eq!((scene.node.strange(), scene.log.len()), (2, 4));
+}
+
+#[test]
+fn a_machine_with_more_users_than_can_be_written_down_is_not_admitted() {
+    let mut scene = Scene::new();
+    let users = (0..=Users::COUNT_MAX as u32).map(|uid| (uid, [uid].into()));
+    let users = Users::These(users.collect());
+    scene.step(Input::Admit { client: Client(8), users });
+    assert_eq!(scene.log.len(), 1);
+}
+
+#[test]
+fn a_deadline_that_falls_due_is_decided_like_anything_else() {
+    let mut scene = Scene::new();
+    scene.hear(wants_root(), None);
+    scene.persist();
+    assert_eq!(scene.node.wake_at(), None, "nobody waits for anything");
+    // Another client wants to change what we know: we are recalled, again and again.
+    let other = Client(8);
+    scene.step(Input::Admit { client: other, users: Users::Any });
+    let wants = vec![Want { scope: Field::Access.of(&FileId::ROOT), kind: Kind::Write }];
+    let body = Up::Ask { request: 1, wants, together: true };
+    let lease = Upward { session: 1, stamp: scene.now, body };
+    let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+    scene.step(Input::Heard { from: other, bytes, by: None });
+    let recalled = scene.persist();
+    assert!(matches!(recalled[0].lease.body, Down::Recall(_)), "{recalled:?}");
+    let due = scene.node.wake_at().unwrap();
+    assert!(due > scene.now && due <= scene.now + Duration::from_secs(20));
+    scene.now = due;
+    let mut out = Vec::new();
+    scene.node.tick(scene.now, &mut out);
+    let decided = scene.log.len() + 1;
+    assert_eq!(scene.follow(out), []);
+    assert_eq!(scene.log.len(), decided);
+    assert!(matches!(scene.persist()[0].lease.body, Down::Recall(_)));
+}

@@ -1,0 +1,140 @@
+//! A group of several members, as the file world sees it: who they are, and how their words are sealed.
+
+use std::sync::Arc;
+
+use base::{Digest, Domain, Duration, Instant, PublicKey};
+use group::{Doubt, Hearing, Notary, Seal, Seat, Seats, Tip};
+
+use crate::Node;
+
+const GROUP: Domain = Domain::new("simulated group v1");
+const SEAL: Domain = Domain::new("simulated seal v1");
+
+/// Seals by a hash. Nobody lies in this world, so that it could be made by others does no harm.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamp(pub(crate) PublicKey);
+
+impl Notary for Stamp {
+    fn seal(&self, bytes: &[u8]) -> Seal {
+        stamp(&self.0, bytes)
+    }
+
+    fn is_sealed(&self, by: &PublicKey, bytes: &[u8], seal: &Seal) -> bool {
+        stamp(by, bytes) == *seal
+    }
+}
+
+fn stamp(key: &PublicKey, bytes: &[u8]) -> Seal {
+    let mut seal = Seal([0; 64]);
+    let both = [key.as_bytes(), bytes].concat();
+    seal.0[..32].copy_from_slice(Digest::of(SEAL, &both).as_bytes());
+    seal
+}
+
+/// The members, and at which nodes they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Circle {
+    pub(crate) group: Digest,
+    pub(crate) settings: group::Settings,
+    pub(crate) first: Tip,
+    places: Arc<[(Seat, Node)]>,
+}
+
+impl Circle {
+    /// So many members: one at the first node, the others after the desks.
+    pub(crate) fn new(members: usize, desks: usize, slack: Duration, sync_max: Duration) -> Circle {
+        let seat = |number: usize| {
+            let key = PublicKey::from_bytes([number as u8 + 1; 32]);
+            Seat { key, incarnation: 0 }
+        };
+        let node = |number: usize| Node(if number == 0 { 0 } else { desks + number } as u16);
+        let places: Vec<_> = (0..members).map(|number| (seat(number), node(number))).collect();
+        let first = Tip::first(places.iter().map(|(seat, _)| *seat).collect());
+        let usual = group::Settings::default();
+        let patience = group::Patience {
+            propose: usual.patience.propose + slack + sync_max,
+            prevote: usual.patience.prevote + slack + sync_max,
+            precommit: usual.patience.precommit + slack + sync_max,
+            rebroadcast: usual.patience.rebroadcast + 2 * (slack + sync_max),
+            ..usual.patience
+        };
+        let doubt = Doubt { slack, ..usual.doubt };
+        let settings =
+            group::Settings { patience, doubt, checkpoint_every: 64, recent_max: 128, ..usual };
+        let first = first.expect("a group has members");
+        Circle { group: Digest::of(GROUP, b""), settings, first, places: places.into() }
+    }
+
+    pub(crate) fn node(&self, seat: Seat) -> Option<Node> {
+        self.places.iter().find(|(other, _)| *other == seat).map(|(_, node)| *node)
+    }
+
+    pub(crate) fn seat(&self, node: Node) -> Option<Seat> {
+        self.places.iter().find(|(_, other)| *other == node).map(|(seat, _)| *seat)
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = Node> {
+        self.places.iter().map(|(_, node)| *node)
+    }
+
+    pub(crate) fn seats(&self) -> Seats {
+        self.first.members()
+    }
+}
+
+/// A client's side of it.
+#[derive(Debug)]
+pub(crate) struct Ear {
+    circle: Circle,
+    hearing: Hearing,
+    leader: Seat,
+    notary: Stamp,
+    repeat: Duration,
+    /// Since when nothing was believed although something was asked.
+    unanswered_since: Option<Instant>,
+}
+
+impl Ear {
+    pub(crate) fn new(circle: Circle, client: u32, repeat: Duration) -> Ear {
+        let seats = circle.seats();
+        let leader = *seats.leader(0);
+        let mut key = [0xcc; 32];
+        key[..4].copy_from_slice(&client.to_le_bytes());
+        let notary = Stamp(PublicKey::from_bytes(key));
+        let hearing = Hearing::new(seats);
+        Ear { circle, hearing, leader, notary, repeat, unanswered_since: None }
+    }
+
+    /// Whom to ask: the leader, and all if it has not answered.
+    pub(crate) fn whom(&mut self, now: Instant) -> Vec<Node> {
+        let since = *self.unanswered_since.get_or_insert(now);
+        if now.since(since) >= self.repeat {
+            return self.circle.nodes().collect();
+        }
+        self.circle.node(self.leader).into_iter().collect()
+    }
+
+    pub(crate) fn by(&self, bytes: &[u8]) -> Option<(PublicKey, Seal)> {
+        Some((self.notary.0, self.notary.seal(bytes)))
+    }
+
+    pub(crate) fn group(&self) -> &Digest {
+        &self.circle.group
+    }
+
+    /// Whether enough members have said so.
+    pub(crate) fn on_word(
+        &mut self,
+        from: Node,
+        leader: Seat,
+        slot: (u64, u32),
+        words: &[u8],
+    ) -> bool {
+        let Some(seat) = self.circle.seat(from) else { return false };
+        let is_believed = self.hearing.on_word(seat, slot.0, slot.1, words);
+        if is_believed {
+            (self.leader, self.unanswered_since) = (leader, None);
+        }
+        is_believed
+    }
+}

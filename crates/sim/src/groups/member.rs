@@ -1,0 +1,608 @@
+//! A machine that sits in a group: a disk, a clock that starts at zero with it, and what is replicated.
+
+use std::{collections::BTreeMap, rc::Rc, sync::Arc};
+
+use base::{Digest, Domain, Duration, Instant, Machine, PublicKey, Rng};
+use group::{Input, Message, Output, Replica, Roll, Seat, Settings, Tip, Word};
+
+use crate::Node;
+
+use super::{
+    actor::{Letter, Note, Out},
+    disk::Disk,
+    ledger::Shared,
+    notary::{Safe, Stamp, group},
+    tally::{Order, Tally},
+    tamper::Tamper,
+    vice::Vice,
+};
+
+const STATE: Domain = Domain::new("group state v1");
+
+/// The digest of a state, as members vouch for it.
+pub(crate) fn digest_of(state: &[u8]) -> Digest {
+    Digest::of(STATE, state)
+}
+
+/// How a machine's disk behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hardware {
+    /// The longest that it takes until something is safe.
+    pub(crate) sync_max: Duration,
+    /// How often a restart finds an empty disk.
+    pub(crate) loss: f64,
+    /// How often it finds an old one.
+    pub(crate) rollback: f64,
+    /// How often something that is safe is copied. The less often, the older a copy is.
+    pub(crate) backups: f64,
+}
+
+/// What is common to all machines of a world.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) settings: Settings,
+    pub(crate) first: Tip,
+    pub(crate) safe: Rc<Safe>,
+    pub(crate) ledger: Shared,
+    pub(crate) hardware: Hardware,
+    /// The secret of each customer, by node. Machines only check with it.
+    pub(crate) secrets: Rc<BTreeMap<u16, u64>>,
+}
+
+/// One who has just begun anew says so this often.
+const PETITION_EVERY: Duration = Duration::from_millis(700);
+/// One who knows nothing new for so long asks the authority who sits in the group.
+const LOST_AFTER: Duration = Duration::from_secs(4);
+
+/// One run of a machine's program.
+pub(crate) struct Life {
+    pub(crate) replica: Replica<Stamp>,
+    pub(crate) disk: Disk,
+    pub(crate) tally: Tally,
+    /// What the decisions that took effect leave behind.
+    pub(crate) tip: Tip,
+    is_stale: bool,
+}
+
+pub(crate) struct Member<T> {
+    node: Node,
+    site: Site,
+    stamp: Stamp,
+    pub(crate) seat: Seat,
+    /// One; two if it lies by being two.
+    pub(crate) lives: Vec<Life>,
+    vice: Option<Vice>,
+    /// Its own clock when it was switched on.
+    booted_at: Instant,
+    /// An older copy of its disk, and the seat that it is of.
+    backup: Option<(Seat, Disk)>,
+    /// Whether its disk is an old one.
+    is_old: bool,
+    /// The greatest height at which it has voted.
+    voted: u64,
+    petitions: BTreeMap<PublicKey, Seat>,
+    wished: Option<(u64, Vec<Seat>)>,
+    petition_at: Option<Instant>,
+    /// When it last learnt something, and at which height it was.
+    learnt: (Instant, u64),
+    rng: Rng,
+    outputs: Vec<Output>,
+    tamper: T,
+}
+
+impl<T: Tamper> Member<T> {
+    pub(crate) fn new(
+        node: Node,
+        site: Site,
+        vice: Option<Vice>,
+        rng: Rng,
+        now: Instant,
+        tamper: T,
+    ) -> Member<T> {
+        let stamp = Stamp::new(&site.safe, node.index());
+        let seat = Seat { key: site.safe.key(node.index()), incarnation: 0 };
+        let mut member = Member {
+            node,
+            stamp,
+            seat,
+            lives: Vec::new(),
+            booted_at: now,
+            backup: None,
+            is_old: false,
+            voted: 0,
+            petitions: BTreeMap::new(),
+            wished: None,
+            petition_at: None,
+            learnt: (now, 0),
+            rng,
+            outputs: Vec::new(),
+            site,
+            vice,
+            tamper,
+        };
+        let copies = 1 + usize::from(member.vice.as_ref().is_some_and(Vice::is_twin));
+        let (first, state) = (member.site.first.clone(), Tally::default());
+        member.lives = (0..copies).map(|_| member.begin(&first, state.clone(), now)).collect();
+        member
+    }
+
+    pub(crate) fn is_honest(&self) -> bool {
+        self.vice.is_none()
+    }
+
+    /// The product's machine, and its time.
+    pub(crate) fn life(&self) -> &Life {
+        &self.lives[0]
+    }
+
+    /// What the machine's clock shows: it starts with it.
+    pub(crate) fn clock(&self, now: Instant) -> Instant {
+        Instant::from_secs(1) + now.since(self.booted_at)
+    }
+
+    fn unclock(&self, at: Instant) -> Instant {
+        self.booted_at + at.since(Instant::from_secs(1))
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.site.settings
+    }
+
+    /// A life with an empty disk.
+    fn begin(&self, tip: &Tip, tally: Tally, now: Instant) -> Life {
+        let settings = self.settings_here();
+        let clock = self.clock(now);
+        let stamp = self.stamp.clone();
+        let mut disk = Disk::default();
+        if tip.height > 0 {
+            disk.keep_state(tip.clone(), base::encode(&tally).into());
+            disk.settle();
+        }
+        Life {
+            replica: Replica::new(settings, group(), self.seat, stamp, tip.clone(), clock),
+            disk,
+            tally,
+            tip: tip.clone(),
+            is_stale: false,
+        }
+    }
+
+    fn settings_here(&self) -> Settings {
+        match self.is_honest() {
+            true => self.tamper.settings(self.site.settings.clone()),
+            false => self.site.settings.clone(),
+        }
+    }
+
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        let lives = self.lives.iter().flat_map(|life| {
+            let replica = life.replica.wake_at().map(|at| self.unclock(at));
+            [replica, life.disk.wake_at()]
+        });
+        lives.flatten().chain(self.petition_at).min()
+    }
+
+    pub(crate) fn wake(&mut self, now: Instant, out: &mut Out<T>) {
+        let clock = self.clock(now);
+        for index in 0..self.lives.len() {
+            let life = &mut self.lives[index];
+            if let Some(mark) = life.disk.due(now) {
+                if self.rng.chance(self.site.hardware.backups) {
+                    self.backup = Some((self.seat, life.disk.copy()));
+                }
+                if self.tamper.reports_safe() || self.vice.is_some() {
+                    self.step(now, index, Input::Persisted { mark }, out);
+                }
+            }
+            let life = &mut self.lives[index];
+            if life.replica.wake_at().is_some_and(|at| at <= clock) {
+                let mut outputs = std::mem::take(&mut self.outputs);
+                life.replica.tick(clock, &mut outputs);
+                self.follow(now, index, outputs, out);
+            }
+        }
+        if self.petition_at.is_some_and(|at| at <= now) {
+            self.petition(now, out);
+        }
+        self.scheme(now, None, out);
+        self.look_after(now, out);
+    }
+
+    pub(crate) fn deliver(&mut self, now: Instant, from: Node, letter: Letter, out: &mut Out<T>) {
+        match letter {
+            Letter::Member { from: seat, to, bytes } => {
+                let is_authentic = self.site.safe.index(&seat.key) == Some(from.index());
+                if to != self.seat || !is_authentic {
+                    return;
+                }
+                if let Ok(message) = base::decode::<Message>(&bytes, bytes.len()) {
+                    self.hear(now, from, seat, message, out);
+                }
+            }
+            Letter::Petition(seat) => {
+                if self.site.safe.index(&seat.key) == Some(from.index()) {
+                    self.on_petition(now, seat, out);
+                }
+            }
+            Letter::Order(bytes) => {
+                if self.is_wanted(&bytes) {
+                    for index in 0..self.lives.len() {
+                        self.step(now, index, Input::Command(bytes.to_vec()), out);
+                    }
+                }
+            }
+            Letter::Answer { .. } => {}
+        }
+        self.look_after(now, out);
+    }
+
+    fn is_wanted(&self, command: &[u8]) -> bool {
+        Order::of(command).is_some_and(|order| {
+            let secret = self.site.secrets.get(&order.customer);
+            secret.is_some_and(|secret| order.is_wanted(*secret))
+        })
+    }
+
+    fn hear(&mut self, now: Instant, node: Node, from: Seat, message: Message, out: &mut Out<T>) {
+        if let Some(vice) = &mut self.vice {
+            if !vice.hears(&message) {
+                return;
+            }
+            let index = vice.side(node).min(self.lives.len() - 1);
+            let is_fit = true;
+            let input = Input::Heard { from, message: message.clone(), is_fit };
+            self.step(now, index, input, out);
+            self.scheme(now, Some((from, &message)), out);
+            return;
+        }
+        let members = self.lives[0].replica.members().list().to_vec();
+        for (from, message) in self.tamper.inward(from, message, &members) {
+            let is_fit = match &message {
+                Message::Word(_, Some(batch)) => batch.commands.iter().all(|c| self.is_wanted(c)),
+                Message::Commands(commands) => commands.iter().all(|c| self.is_wanted(c)),
+                _ => true,
+            };
+            if let Message::Word(word, batch) = &message {
+                if let Word::Vote(vote, _) = word
+                    && vote.what.seat == from
+                {
+                    out.note(Note::Heard(vote.what.clone()));
+                }
+                if let Some(batch) = batch.as_ref().filter(|_| self.tamper.answers_early()) {
+                    let mut tally = self.lives[0].tally.clone();
+                    for command in &batch.commands {
+                        self.serve(&mut tally, command, true, out);
+                    }
+                }
+            }
+            if let Message::Wish { epoch, seats, .. } = &message
+                && self.tamper.echoes_wishes()
+                && self.wished.as_ref().is_none_or(|(_, wished)| wished != seats)
+            {
+                self.wished = Some((*epoch, seats.clone()));
+                self.step(now, 0, Input::Wish(seats.clone()), out);
+            }
+            let is_fit = self.tamper.is_fit(is_fit);
+            self.step(now, 0, Input::Heard { from, message, is_fit }, out);
+        }
+    }
+
+    fn step(&mut self, now: Instant, index: usize, input: Input, out: &mut Out<T>) {
+        let clock = self.clock(now);
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.lives[index].replica.step(clock, input, &mut outputs);
+        self.follow(now, index, outputs, out);
+    }
+
+    fn follow(&mut self, now: Instant, index: usize, mut outputs: Vec<Output>, out: &mut Out<T>) {
+        let mut answers = Vec::new();
+        for output in outputs.drain(..) {
+            let life = &mut self.lives[index];
+            match output {
+                Output::Persist { record, .. } => life.disk.append(record),
+                Output::Sync { mark } => {
+                    let after = Disk::draw_sync(self.site.hardware.sync_max, &mut self.rng);
+                    life.disk.sync(mark, now + after);
+                    if !self.tamper.waits_for_disk() && self.vice.is_none() {
+                        answers.push(Input::Persisted { mark });
+                    }
+                }
+                Output::Send { to, message } => self.send(index, to, message, out),
+                Output::Decided(decision) => {
+                    let mut tally = std::mem::take(&mut life.tally);
+                    life.tip = life.tip.after(&decision.batch);
+                    if self.vice.is_none() {
+                        out.note(Note::Decided {
+                            height: decision.height,
+                            batch: Rc::new(decision.batch.clone()),
+                            value: decision.certificate.value,
+                        });
+                    }
+                    for command in &decision.batch.commands {
+                        self.serve(&mut tally, command, true, out);
+                    }
+                    if self.vice.is_none() && self.tamper.drifts() && tally.count % 50 == 49 {
+                        tally.spoil();
+                    }
+                    self.lives[index].tally = tally;
+                }
+                Output::WantState { height } => {
+                    let mut state: Rc<[u8]> = base::encode(&life.tally).into();
+                    if self.vice.is_none() {
+                        state = self.tamper.vouched(state);
+                        out.note(Note::State {
+                            tip: Rc::new(life.tip.clone()),
+                            state: digest_of(&state),
+                        });
+                    }
+                    life.disk.keep_state(life.tip.clone(), Rc::clone(&state));
+                    answers.push(Input::State { height, state: Arc::from(&state[..]) });
+                }
+                Output::Install { tip, state } => {
+                    out.mark("a state is taken from others");
+                    if self.vice.is_none() {
+                        let (tip, state) = (Rc::new(tip.clone()), digest_of(&state));
+                        out.note(Note::Installed { tip, state });
+                    }
+                    life.tip = tip.clone();
+                    life.tally = base::decode(&state, state.len()).unwrap_or_default();
+                    life.disk.keep_state(tip, state.into());
+                }
+                Output::Stale => {
+                    life.is_stale = true;
+                    if self.vice.is_none() {
+                        out.mark("an old disk is noticed");
+                        out.note(Note::Stale { is_old: self.is_old });
+                    }
+                }
+            }
+        }
+        self.outputs = outputs;
+        for input in answers {
+            self.step(now, index, input, out);
+        }
+    }
+
+    /// An order takes effect, and who gave it hears of it.
+    fn serve(&mut self, tally: &mut Tally, command: &[u8], is_told: bool, out: &mut Out<T>) {
+        let Some(order) = Order::of(command) else { return };
+        let receipt = match self.vice.is_none() && self.tamper.repeats() {
+            true => Some(tally.take(&order)),
+            false => tally.serve(&order),
+        };
+        let Some(mut receipt) = receipt.filter(|_| is_told) else { return };
+        let mut roll = Roll::from(self.lives[0].replica.tip());
+        if let Some(vice) = &mut self.vice
+            && !vice.answer(&mut receipt, &mut roll)
+        {
+            return;
+        }
+        let receipt = base::encode(&receipt).into();
+        let letter =
+            Letter::Answer { from: self.seat, number: order.number, receipt, roll: Rc::new(roll) };
+        out.send(Node(order.customer), letter);
+    }
+
+    fn send(&mut self, index: usize, to: Seat, message: Message, out: &mut Out<T>) {
+        let Some(node) = self.site.safe.index(&to.key).map(|index| Node(index as u16)) else {
+            return;
+        };
+        if let Some(vice) = &mut self.vice {
+            if vice.is_twin() && vice.side(node) != index {
+                return;
+            }
+            let (stamp, seat) = (&self.stamp, self.seat);
+            for message in vice.outward(node, message, seat, stamp) {
+                let bytes = vice.maul(base::encode(&message));
+                out.send(node, Letter::Member { from: self.seat, to, bytes });
+            }
+            return;
+        }
+        if let Message::Word(Word::Vote(vote, _), _) = &message
+            && vote.what.seat == self.seat
+        {
+            self.voted = self.voted.max(vote.what.height);
+            out.note(Note::Voted(vote.what.clone()));
+        }
+        if self.tamper.outward(&message) {
+            let bytes = base::encode(&message).into();
+            out.send(node, Letter::Member { from: self.seat, to, bytes });
+        }
+    }
+
+    /// A liar says things that nobody made it say.
+    fn scheme(&mut self, now: Instant, heard: Option<(Seat, &Message)>, out: &mut Out<T>) {
+        let clock = self.clock(now);
+        let Some(vice) = &mut self.vice else { return };
+        let life = &self.lives[0];
+        let (tip, time) = (&life.tip, life.replica.time(clock));
+        let said = vice.scheme(heard, tip, &life.tally, time, self.seat, &self.stamp);
+        for (to, message) in said {
+            if let Some(index) = self.site.safe.index(&to.key).filter(|n| *n != self.node.index()) {
+                let bytes = vice.maul(base::encode(&message));
+                out.send(Node(index as u16), Letter::Member { from: self.seat, to, bytes });
+            }
+        }
+    }
+
+    fn petition(&mut self, now: Instant, out: &mut Out<T>) {
+        if self.lives[0].replica.is_member() || self.lives[0].is_stale {
+            self.petition_at = None;
+            return;
+        }
+        self.petition_at = Some(now + PETITION_EVERY);
+        for node in 0..self.site.first.seats.len() as u16 {
+            if node != self.node.0 {
+                out.send(Node(node), Letter::Petition(self.seat));
+            }
+        }
+    }
+
+    fn on_petition(&mut self, now: Instant, seat: Seat, out: &mut Out<T>) {
+        let known = self.petitions.entry(seat.key).or_insert(seat);
+        *known = (*known).max(seat);
+        self.wish(now, out);
+    }
+
+    /// Wishes that who has begun anew sits where it sat.
+    fn wish(&mut self, now: Instant, out: &mut Out<T>) {
+        let tip = self.lives[0].replica.tip();
+        let seats: Vec<Seat> = tip.seats.iter().map(|seat| self.successor(seat)).collect();
+        let wished = (tip.epoch, seats.clone());
+        if self.wished.as_ref() != Some(&wished) {
+            self.wished = Some(wished);
+            for index in 0..self.lives.len() {
+                self.step(now, index, Input::Wish(seats.clone()), out);
+            }
+        }
+    }
+
+    fn successor(&self, seat: &Seat) -> Seat {
+        self.petitions.get(&seat.key).map_or(*seat, |newer| *newer.max(seat))
+    }
+
+    /// Begins anew if its disk is an old one, and asks an authority if it has lost touch.
+    fn look_after(&mut self, now: Instant, out: &mut Out<T>) {
+        if self.vice.is_some() {
+            return;
+        }
+        let life = &self.lives[0];
+        if life.is_stale && self.tamper.heeds_stale() {
+            self.begin_anew(now, out);
+            return;
+        }
+        let epoch = life.replica.tip().epoch;
+        if !self.petitions.is_empty() && self.wished.as_ref().is_none_or(|(at, _)| *at != epoch) {
+            self.wish(now, out);
+        }
+        let life = &self.lives[0];
+        if life.tip.height > self.learnt.1 {
+            self.learnt = (now, life.tip.height);
+        }
+        let is_lost = {
+            let ledger = self.site.ledger.borrow();
+            ledger.began.0.height > life.tip.height && ledger.tip.seats != life.tip.seats
+        };
+        if is_lost && now.since(self.learnt.0) > LOST_AFTER {
+            self.learnt.0 = now;
+            out.mark("somebody asks the authority who sits there");
+            let (tip, state) = self.site.ledger.borrow().began.clone();
+            self.lives[0].disk.keep_state(tip, state);
+            self.lives[0].disk.settle();
+            self.recover(now, out);
+        }
+    }
+
+    /// Sits down on a new seat, knowing only what an authority vouches for.
+    fn begin_anew(&mut self, now: Instant, out: &mut Out<T>) {
+        self.seat.incarnation += 1;
+        self.site.ledger.borrow_mut().on_new_seat(self.node, self.seat);
+        let (tip, state) = self.site.ledger.borrow().began.clone();
+        let tally = base::decode(&state, state.len()).unwrap_or_default();
+        self.lives = vec![self.begin(&tip, tally, now)];
+        (self.voted, self.is_old) = (0, false);
+        (self.wished, self.petition_at) = (None, Some(now));
+        self.petitions.clear();
+        out.note(Note::Restarted);
+    }
+
+    /// It comes back with what was safe and perhaps a little more, with less, or with nothing.
+    pub(crate) fn restart(&mut self, now: Instant, out: &mut Out<T>) {
+        out.mark("a member starts again");
+        self.booted_at = now;
+        if self.vice.is_some() {
+            for index in 0..self.lives.len() {
+                self.lives[index].disk.settle();
+                self.recover_one(now, index, out);
+            }
+            return;
+        }
+        let Hardware { loss, rollback, .. } = self.site.hardware;
+        let may_fail = self.site.ledger.borrow().may_fail(self.node);
+        if may_fail && self.rng.chance(loss) {
+            out.mark("a disk is lost");
+            self.begin_anew(now, out);
+            return;
+        }
+        let backup = self.backup.take().filter(|(seat, _)| *seat == self.seat);
+        match backup.filter(|_| may_fail && self.rng.chance(rollback)) {
+            Some((_, disk)) => {
+                out.mark("an old disk is restored");
+                self.lives[0].disk = disk;
+                self.is_old = true;
+                self.site.ledger.borrow_mut().on_forgot(self.node, self.voted);
+            }
+            None => {
+                if self.lives[0].disk.fail(&mut self.rng) {
+                    out.mark("records are lost with the power");
+                }
+            }
+        }
+        self.tamper.restarted(&mut self.lives[0].disk);
+        out.note(Note::Restarted);
+        self.recover(now, out);
+    }
+
+    fn recover(&mut self, now: Instant, out: &mut Out<T>) {
+        self.recover_one(now, 0, out);
+    }
+
+    fn recover_one(&mut self, now: Instant, index: usize, out: &mut Out<T>) {
+        let clock = self.clock(now);
+        let life = &self.lives[index];
+        let (state, records) = life.disk.read();
+        let (tip, tally) = match state {
+            Some((tip, state)) => {
+                (tip.clone(), base::decode(state, state.len()).unwrap_or_default())
+            }
+            None => (self.site.first.clone(), Tally::default()),
+        };
+        let (settings, stamp) = (self.settings_here(), self.stamp.clone());
+        let held = state.map(|(tip, state)| (tip.clone(), Arc::from(state)));
+        let mut outputs = Vec::new();
+        let recovered = Replica::recover(
+            settings,
+            group(),
+            self.seat,
+            stamp,
+            tip.clone(),
+            records,
+            0,
+            clock,
+            &mut outputs,
+        );
+        match recovered {
+            Ok(mut replica) => {
+                if let Some((tip, state)) = held {
+                    replica.hold_state(tip, state);
+                }
+                let life = &mut self.lives[index];
+                (life.replica, life.tip, life.tally) = (replica, tip, tally);
+                life.is_stale = false;
+                self.wished = None;
+                self.follow(now, index, outputs, out);
+                self.welcome_itself(now, out);
+            }
+            Err(malformed) => out.note(Note::Unreadable(malformed.to_string())),
+        }
+        let is_outside = self.seat.incarnation > 0 && !self.lives[0].replica.is_member();
+        self.petition_at = is_outside.then_some(now);
+    }
+
+    /// A mutant does not ask anybody.
+    fn welcome_itself(&mut self, now: Instant, out: &mut Out<T>) {
+        if self.tamper.is_greeted() || self.vice.is_some() {
+            return;
+        }
+        let clock = self.clock(now);
+        let life = &self.lives[0];
+        let (height, time) = (life.tip.height, life.replica.time(clock));
+        let members = life.replica.members().list().to_vec();
+        let nonce = clock.as_nanos();
+        let me = self.seat;
+        for from in members.into_iter().filter(|seat| *seat != me) {
+            let message = Message::Welcome { nonce, time, height, seen: None };
+            self.step(now, 0, Input::Heard { from, message, is_fit: true }, out);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Judges the group world: B1 to B8, the agreed time, what is kept and what is said.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use base::{Digest, Duration, Instant};
+use group::{Batch, Change, Seat, Sizes, Step, Tip, Vote};
+
+use crate::{Broken, Checker, Node, World};
+
+use super::{
+    actor::{Note, Party},
+    ledger::Shared,
+    member::{Member, digest_of},
+    tally::{Order, Receipt, Tally},
+    tamper::Tamper,
+};
+
+/// The place of a vote.
+type Place = (Seat, u64, u32, Step);
+
+/// What is known of a vote.
+#[derive(Debug)]
+struct Cast {
+    value: Option<Digest>,
+    /// Honest members that have heard it and not started again since.
+    heard: BTreeSet<Node>,
+}
+
+pub(crate) struct Oracle {
+    ledger: Shared,
+    slack: Duration,
+    /// The batch at each height, by its digest.
+    decided: Vec<Digest>,
+    tip: Tip,
+    tally: Tally,
+    /// The digest of the state after each height.
+    states: Vec<Digest>,
+    receipts: BTreeMap<(u16, u64), Receipt>,
+    asked: BTreeSet<(u16, u64)>,
+    /// Every vote that an honest seat has let others know.
+    votes: BTreeMap<Place, Cast>,
+    /// The secret of each customer.
+    secrets: Rc<BTreeMap<u16, u64>>,
+    /// How many orders were believed.
+    pub(crate) believed: u64,
+}
+
+impl Oracle {
+    pub(crate) fn new(ledger: Shared, slack: Duration, secrets: Rc<BTreeMap<u16, u64>>) -> Oracle {
+        let tip = ledger.borrow().tip.clone();
+        let tally = Tally::default();
+        Oracle {
+            ledger,
+            slack,
+            decided: Vec::new(),
+            tip,
+            states: vec![digest_of(&base::encode(&tally))],
+            tally,
+            receipts: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            votes: BTreeMap::new(),
+            secrets,
+            believed: 0,
+        }
+    }
+
+    /// How many decisions there are.
+    pub(crate) fn height(&self) -> u64 {
+        self.tip.height
+    }
+
+    fn on_decided(
+        &mut self,
+        now: Instant,
+        node: Node,
+        height: u64,
+        batch: &Batch,
+        value: Digest,
+    ) -> Result<(), Broken> {
+        let place = height as usize;
+        if let Some(known) = self.decided.get(place - 1) {
+            return match *known == value {
+                true => Ok(()),
+                false => {
+                    Err(Broken::new("inv-B1", format!("{node} decides otherwise at {height}")))
+                }
+            };
+        }
+        if place != self.decided.len() + 1 {
+            let what = format!("{node} decides {height} before what comes before it");
+            return Err(Broken::new("inv-B2", what));
+        }
+        self.check_time(now, batch)?;
+        self.decided.push(value);
+        for command in &batch.commands {
+            self.on_command(height, command)?;
+        }
+        if let Some(Change::Plan { seats, .. }) = &batch.change
+            && !self.ledger.borrow().may_wish(seats)
+        {
+            let what = format!("{height} plans members that nobody honest wishes: {seats:?}");
+            return Err(Broken::new("inv-B6", what));
+        }
+        self.tip = self.tip.after(batch);
+        let state: Rc<[u8]> = base::encode(&self.tally).into();
+        self.states.push(digest_of(&state));
+        self.ledger.borrow_mut().on_decided(self.tip.clone(), || state);
+        Ok(())
+    }
+
+    fn on_command(&mut self, height: u64, command: &[u8]) -> Result<(), Broken> {
+        let order = Order::of(command).filter(|order| {
+            let is_wanted = |secret: &u64| order.is_wanted(*secret);
+            self.secrets.get(&order.customer).is_some_and(is_wanted)
+                && self.asked.contains(&(order.customer, order.number))
+        });
+        let Some(order) = order else {
+            let what = format!("{height} has a command that nobody has asked for: {command:?}");
+            return Err(Broken::new("inv-B4", what));
+        };
+        if let Some(receipt) = self.tally.serve(&order) {
+            self.receipts.entry((order.customer, order.number)).or_insert(receipt);
+        }
+        Ok(())
+    }
+
+    /// The world's time is what an honest clock would show that has neither stood still nor run wrong.
+    fn check_time(&self, now: Instant, batch: &Batch) -> Result<(), Broken> {
+        if batch.time < self.tip.time {
+            let what = format!("{} comes after {}", batch.time, self.tip.time);
+            return Err(Broken::new("agreed time", what));
+        }
+        // Honest clocks run wrong by 500 ppm, and liars may pull at them by 1,000.
+        let most = now + self.slack + now.since(Instant::START) * 2 / 1_000;
+        match batch.time <= most {
+            true => Ok(()),
+            false => Err(Broken::new("agreed time", format!("it is {} at {now}", batch.time))),
+        }
+    }
+
+    fn check_state(&self, node: Node, tip: &Tip, state: Digest) -> Result<(), Broken> {
+        match self.states.get(tip.height as usize) {
+            Some(known) if *known == state => Ok(()),
+            _ => {
+                let what = format!("{node} has another state at {}", tip.height);
+                Err(Broken::new("inv-B3", what))
+            }
+        }
+    }
+
+    fn on_voted(&mut self, node: Node, vote: &Vote) -> Result<(), Broken> {
+        let place = (vote.seat, vote.height, vote.round, vote.step);
+        let cast = self
+            .votes
+            .entry(place)
+            .or_insert_with(|| Cast { value: vote.value, heard: BTreeSet::new() });
+        if cast.value == vote.value {
+            return Ok(());
+        }
+        // Who has forgotten may repeat itself wrongly if those who heard it can't tell.
+        let ledger = self.ledger.borrow();
+        let members = ledger.tip.members();
+        let may_be_unaware = cast.heard.len() <= members.faults();
+        if ledger.is_amnesiac(node) && may_be_unaware {
+            return Ok(());
+        }
+        let what = format!("{node} votes twice at {place:?}: {:?} {:?}", cast.value, vote.value);
+        Err(Broken::new("inv-B7", what))
+    }
+
+    fn on_heard(&mut self, node: Node, vote: &Vote) {
+        let place = (vote.seat, vote.height, vote.round, vote.step);
+        if let Some(cast) = self.votes.get_mut(&place).filter(|cast| cast.value == vote.value) {
+            cast.heard.insert(node);
+        }
+    }
+
+    fn on_restarted(&mut self, node: Node) {
+        for cast in self.votes.values_mut() {
+            cast.heard.remove(&node);
+        }
+        // Long past votes are not worth their room.
+        let height = self.tip.height.saturating_sub(200);
+        self.votes.retain(|(_, at, ..), _| *at > height);
+    }
+
+    fn on_believed(&mut self, node: Node, number: u64, receipt: &Receipt) -> Result<(), Broken> {
+        self.believed += 1;
+        match self.receipts.get(&(node.0, number)) {
+            Some(known) if known == receipt => Ok(()),
+            known => {
+                let what = format!("{node} believes {receipt:?} of {number}; it is {known:?}");
+                Err(Broken::new("inv-B8", what))
+            }
+        }
+    }
+
+    fn check_sizes<T: Tamper>(&self, node: Node, member: &Member<T>) -> Result<(), Broken> {
+        let settings = member.settings();
+        let Sizes {
+            held,
+            pending,
+            batches,
+            recent,
+            seen,
+            cast,
+            waits,
+            wishes,
+            served,
+            evidence,
+            ..
+        } = member.life().replica.sizes();
+        let count = 2 * self.tip.seats.len();
+        let bounds = [
+            (held, 2_000, "outputs"),
+            (pending, settings.pending_count_max, "commands"),
+            (batches, 32, "batches"),
+            (recent, settings.recent_max, "decisions"),
+            (seen, count, "votes of others"),
+            (cast, 400, "own votes"),
+            (waits, 16, "waits"),
+            (wishes, 2 * count, "wishes"),
+            (served, 64, "whom it has served"),
+            (evidence, 64, "lies"),
+        ];
+        match bounds.into_iter().find(|(size, most, _)| size > most) {
+            None => Ok(()),
+            Some((size, most, what)) => {
+                let what = format!("{node} keeps {size} {what}, and {most} are the most");
+                Err(Broken::new("inv-R1", what))
+            }
+        }
+    }
+
+    /// All customers have been answered, and all honest members know what was decided up to this height.
+    pub(crate) fn judge_end<T: Tamper>(
+        &self,
+        world: &World<Party<T>>,
+        height: u64,
+    ) -> Result<(), Broken> {
+        for node in world.nodes() {
+            if let Some(customer) = world.actor(node).customer().filter(|one| one.is_waiting()) {
+                let what = format!("{node} waits for its order {}", customer.number());
+                return Err(Broken::new("inv-B5", what));
+            }
+            let Some(member) = world.actor(node).member().filter(|one| one.is_honest()) else {
+                continue;
+            };
+            let life = member.life();
+            if life.tip.height < height {
+                let what = format!("{node} knows {} of {height}", life.tip.height);
+                return Err(Broken::new("inv-B5", what));
+            }
+            self.check_state(node, &life.tip, digest_of(&base::encode(&life.tally)))?;
+            if !life.replica.is_member() {
+                return Err(Broken::new("inv-B5", format!("{node} has not become a member")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Tamper> Checker<Party<T>> for Oracle {
+    fn check(&mut self, world: &World<Party<T>>, node: Node) -> Result<(), Broken> {
+        for note in world.notes() {
+            match note {
+                Note::Decided { height, batch, value } => {
+                    self.on_decided(world.now(), node, *height, batch, *value)?;
+                }
+                Note::State { tip, state } => self.check_state(node, tip, *state)?,
+                Note::Installed { tip, state } => {
+                    self.check_state(node, tip, *state)?;
+                }
+                Note::Voted(vote) => self.on_voted(node, vote)?,
+                Note::Heard(vote) => self.on_heard(node, vote),
+                Note::Restarted => self.on_restarted(node),
+                Note::Stale { is_old: true } => {}
+                Note::Stale { is_old: false } => {
+                    let what = format!("{node} takes its disk for an old one");
+                    return Err(Broken::new("inv-B7", what));
+                }
+                Note::Unreadable(why) => return Err(Broken::new("log", why.clone())),
+                Note::Asked { number } => {
+                    self.asked.insert((node.0, *number));
+                }
+                Note::Believed { number, receipt } => self.on_believed(node, *number, receipt)?,
+            }
+        }
+        match world.actor(node).member().filter(|member| member.is_honest()) {
+            Some(member) => self.check_sizes(node, member),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! One seed of the group world: faults, then none, then everybody answered and silence.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use base::{Duration, Instant, Rng};
+use group::{Doubt, Patience, Seat, Settings, Tip};
+
+use crate::{Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World};
+
+use super::{
+    actor::Party,
+    customer::{Customer, Habit},
+    ledger::{Ledger, Shared},
+    member::{Hardware, Member, Site},
+    notary::Safe,
+    oracle::Oracle,
+    tally::Tally,
+    tamper::{Honest, Tamper},
+    vice::{Lie, Vice},
+};
+
+/// What must have happened in a good number of seeds.
+pub(crate) const MARKS: &[&str] = &[
+    "a customer learns who sits there or leads",
+    "a customer says it again",
+    "a disk is lost",
+    "a member starts again",
+    "a state is taken from others",
+    "an old disk is noticed",
+    "an old disk is restored",
+    "records are lost with the power",
+    "somebody asks the authority who sits there",
+    "somebody lies",
+    BELIEVED,
+    DECIDED,
+];
+
+const BELIEVED: &str = "an answer is believed";
+const DECIDED: &str = "a height is decided";
+
+/// After nobody asks for more, and again after one last order each, so long is waited (B5). What was open when
+/// the faults ended is judged at the end of both.
+const PROGRESS_MAX: Duration = Duration::from_secs(10);
+
+/// Runs this seed of the group world.
+pub fn run(seed: u64) -> Outcome {
+    run_tampered(seed, &Honest, 0)
+}
+
+/// Runs this seed again, and keeps the last things that happened in words.
+pub fn explain(seed: u64, lines_max: usize) -> Outcome {
+    run_tampered(seed, &Honest, lines_max)
+}
+
+/// Runs this seed of a short world in which one of four always lies.
+pub fn run_twins(seed: u64) -> Outcome {
+    run_twins_tampered(seed, &Honest, 0)
+}
+
+/// Runs this seed again, and keeps the last things that happened in words.
+pub fn explain_twins(seed: u64, lines_max: usize) -> Outcome {
+    run_twins_tampered(seed, &Honest, lines_max)
+}
+
+pub(crate) fn run_tampered(seed: u64, tamper: &impl Tamper, lines_max: usize) -> Outcome {
+    let mut rng = Rng::new(seed);
+    let plan = Plan::draw(&mut rng);
+    play(&plan, &mut rng, tamper, lines_max)
+}
+
+pub(crate) fn run_twins_tampered(seed: u64, tamper: &impl Tamper, lines_max: usize) -> Outcome {
+    let mut rng = Rng::new(seed);
+    let plan = Plan::draw_twins(&mut rng);
+    play(&plan, &mut rng, tamper, lines_max)
+}
+
+pub(crate) fn play(plan: &Plan, rng: &mut Rng, tamper: &impl Tamper, lines_max: usize) -> Outcome {
+    let (mut world, mut oracle) = plan.build(rng, tamper);
+    if lines_max > 0 {
+        world.keep_trace(lines_max);
+    }
+    let played = perform(&mut world, &mut oracle, plan);
+    let mut outcome = Outcome::of(&world, played.err());
+    outcome.marks.pass_many(BELIEVED, oracle.believed);
+    outcome.marks.pass_many(DECIDED, oracle.height());
+    outcome.marks.pass_if(!plan.liars.is_empty(), "somebody lies");
+    outcome
+}
+
+fn perform<T: Tamper>(
+    world: &mut World<Party<T>>,
+    oracle: &mut Oracle,
+    plan: &Plan,
+) -> Result<(), Violation> {
+    let healed_at = Instant::START + plan.span;
+    world.run_until(healed_at, oracle)?;
+    world.heal();
+    // Work goes on for a while without faults, then nobody asks for more.
+    let rest_at = healed_at + plan.span / 8;
+    world.run_until(rest_at, oracle)?;
+    each_customer(world, |customer, _| customer.rest());
+    world.run_until(rest_at + PROGRESS_MAX, oracle)?;
+    // Who is behind learns it from the next decision at the latest.
+    each_customer(world, |customer, now| {
+        customer.resume(now);
+        customer.rest_after_this();
+    });
+    let end_at = rest_at + 2 * PROGRESS_MAX;
+    world.run_until(end_at - PROGRESS_MAX / 2, oracle)?;
+    // Liars may have something decided at any moment; what was decided by now is known to all at the end.
+    let height = oracle.height();
+    world.run_until(end_at, oracle)?;
+    oracle.judge_end(world, height).map_err(|broken| Violation { broken, at: end_at })?;
+    if plan.liars.is_empty() {
+        // What was late before the faults ended may still be on its way.
+        world.run_until(end_at + plan.faults.late_max, oracle)?;
+        let said = world.counts()[Kind::Deliver];
+        let silent_at = world.now() + PROGRESS_MAX;
+        world.run_until(silent_at, oracle)?;
+        let more = world.counts()[Kind::Deliver] - said;
+        if more > 0 {
+            let broken = Broken::new("silence", format!("{more} messages with nothing to do"));
+            return Err(Violation { broken, at: silent_at });
+        }
+    }
+    Ok(())
+}
+
+fn each_customer<T: Tamper>(world: &mut World<Party<T>>, what: impl Fn(&mut Customer<T>, Instant)) {
+    for node in world.nodes() {
+        world.tell(node, |party, now, _| {
+            if let Party::Customer(customer) = party {
+                what(customer, now);
+            }
+        });
+    }
+}
+
+/// What a seed's world is like.
+pub(crate) struct Plan {
+    pub(crate) faults: Faults,
+    pub(crate) settings: Settings,
+    pub(crate) count: usize,
+    pub(crate) liars: BTreeMap<Node, (BTreeSet<Lie>, f64)>,
+    pub(crate) habits: Vec<Habit>,
+    pub(crate) hardware: Hardware,
+    pub(crate) is_real: bool,
+    /// How long faults go on.
+    pub(crate) span: Duration,
+}
+
+impl Plan {
+    fn draw(rng: &mut Rng) -> Plan {
+        let faults = if rng.chance(0.1) { Faults::none() } else { Faults::draw(rng) };
+        let count = *rng.pick(&[4, 4, 4, 7]);
+        let is_real = rng.chance(0.015);
+        let liars_max = (count - 1) / 3;
+        let liars = if rng.chance(0.4) { 0 } else { 1 + rng.index(liars_max) };
+        let liars = draw_liars(count, liars, rng);
+        let settings = draw_settings(rng);
+        let pace = Duration::from_millis(*rng.pick(&[50, 300, 2_000]));
+        let patience = Duration::from_millis(300 + rng.below(1_000));
+        let customers = 1 + rng.index(4);
+        let habits = vec![Habit { pace, patience }; customers];
+        let hardware = Hardware {
+            sync_max: Duration::from_millis(*rng.pick(&[1, 5, 50])),
+            loss: *rng.pick(&[0.0, 0.0, 0.3]),
+            rollback: *rng.pick(&[0.0, 0.5, 1.0]),
+            backups: *rng.pick(&[0.02, 0.3]),
+        };
+        // Machines of a group crash more often than anybody would like.
+        let crash_gap = faults.crash_gap / 4;
+        let faults = Faults { crash_gap, ..faults };
+        let span = Duration::from_secs(if is_real { 8 } else { 40 });
+        Plan { faults, settings, count, liars, habits, hardware, is_real, span }
+    }
+
+    fn draw_twins(rng: &mut Rng) -> Plan {
+        let patience = Patience {
+            propose: Duration::from_millis(30),
+            prevote: Duration::from_millis(20),
+            precommit: Duration::from_millis(20),
+            rebroadcast: Duration::from_millis(60),
+            growth: Duration::from_millis(20),
+            most: Duration::from_millis(500),
+        };
+        let settings = Settings {
+            patience,
+            repeat: Duration::from_millis(100),
+            checkpoint_every: 3,
+            recent_max: 6,
+            ..draw_settings(rng)
+        };
+        let lies = match rng.chance(0.5) {
+            true => BTreeSet::from([Lie::Twins]),
+            false => BTreeSet::from([Lie::Twins, *rng.pick(&Lie::ALL)]),
+        };
+        let liar = Node(rng.below(4) as u16);
+        let faults = Faults {
+            latency_max: Duration::from_millis(10),
+            late_max: Duration::from_millis(500),
+            split_gap: Duration::from_millis(20 + rng.below(300)),
+            split_max: Duration::from_millis(50 + rng.below(300)),
+            pause_gap: Duration::ZERO,
+            crash_gap: Duration::from_millis(if rng.chance(0.5) { 0 } else { 300 }),
+            pause_max: Duration::from_millis(100),
+            ..Faults::draw(rng)
+        };
+        let (pace, patience) = (Duration::from_millis(30), Duration::from_millis(80));
+        Plan {
+            faults,
+            settings,
+            count: 4,
+            liars: BTreeMap::from([(liar, (lies, *rng.pick(&[0.3, 1.0])))]),
+            habits: vec![Habit { pace, patience }; 2],
+            hardware: Hardware {
+                sync_max: Duration::from_millis(2),
+                loss: 0.0,
+                rollback: 0.0,
+                backups: 0.0,
+            },
+            is_real: false,
+            span: Duration::from_millis(800),
+        }
+    }
+
+    pub(crate) fn build<T: Tamper>(&self, rng: &mut Rng, tamper: &T) -> (World<Party<T>>, Oracle) {
+        let safe = Safe::new(self.count, self.is_real, rng);
+        let seats: Vec<Seat> =
+            (0..self.count).map(|n| Seat { key: safe.key(n), incarnation: 0 }).collect();
+        let first = Tip::first(seats).expect("there are members");
+        let state = base::encode(&Tally::default()).into();
+        let liars = self.liars.keys().copied().collect();
+        let ledger: Shared = Ledger::new(first.clone(), state, liars);
+        let customers = (0..self.habits.len()).map(|n| ((self.count + n) as u16, rng.next_u64()));
+        let secrets: Rc<BTreeMap<u16, u64>> = Rc::new(customers.collect());
+        let site = Site {
+            settings: self.settings.clone(),
+            first,
+            safe: Rc::clone(&safe),
+            ledger: Rc::clone(&ledger),
+            hardware: self.hardware,
+            secrets: Rc::clone(&secrets),
+        };
+        let slack = self.settings.doubt.slack;
+        let mut nodes = Vec::new();
+        for index in 0..self.count {
+            let clock = Clock::draw(&self.faults, rng);
+            let node = Node(index as u16);
+            let vice = self.liars.get(&node);
+            let vice = vice.map(|(lies, zeal)| Vice::new(lies.clone(), *zeal, slack, rng));
+            let now = clock.local(Instant::START);
+            let member = Member::new(node, site.clone(), vice, rng.fork(), now, tamper.clone());
+            nodes.push((Party::Member(Box::new(member)), clock));
+        }
+        for (index, habit) in self.habits.iter().enumerate() {
+            let node = Node((self.count + index) as u16);
+            let clock = Clock::draw(&self.faults, rng);
+            let start = clock.local(Instant::START);
+            let (safe, ledger) = (Rc::clone(&safe), Rc::clone(&ledger));
+            let secret = secrets.get(&node.0).copied().unwrap_or_default();
+            let fork = rng.fork();
+            let customer =
+                Customer::new(node, secret, *habit, safe, ledger, fork, start, tamper.clone());
+            nodes.push((Party::Customer(Box::new(customer)), clock));
+        }
+        let world = World::new(self.faults, nodes, Marks::new(MARKS), rng);
+        (world, Oracle::new(ledger, slack, secrets))
+    }
+}
+
+fn draw_liars(count: usize, liars: usize, rng: &mut Rng) -> BTreeMap<Node, (BTreeSet<Lie>, f64)> {
+    let mut nodes: Vec<u16> = (0..count as u16).collect();
+    rng.shuffle(&mut nodes);
+    let liars = nodes.into_iter().take(liars).map(|node| {
+        let lies = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
+        (Node(node), (lies, *rng.pick(&[0.05, 0.3, 1.0])))
+    });
+    liars.collect()
+}
+
+fn draw_settings(rng: &mut Rng) -> Settings {
+    let patience = Patience {
+        propose: Duration::from_millis(100 + rng.below(200)),
+        prevote: Duration::from_millis(50 + rng.below(100)),
+        precommit: Duration::from_millis(50 + rng.below(100)),
+        rebroadcast: Duration::from_millis(200 + rng.below(300)),
+        growth: Duration::from_millis(20 + rng.below(80)),
+        most: Duration::from_millis(1_000),
+    };
+    let checkpoint_every = *rng.pick(&[2, 5, 20, 50]);
+    Settings {
+        patience,
+        doubt: Doubt::default(),
+        repeat: Duration::from_millis(200 + rng.below(300)),
+        batch_count_max: *rng.pick(&[1, 4, 100]),
+        batch_bytes_max: 64 << 10,
+        pending_count_max: *rng.pick(&[8, 64, 1_000]),
+        pending_bytes_max: 1 << 20,
+        recent_max: 2 * checkpoint_every as usize,
+        recent_bytes_max: 1 << 20,
+        checkpoint_every,
+        state_bytes_max: 1 << 20,
+    }
+}

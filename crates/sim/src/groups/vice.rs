@@ -1,0 +1,376 @@
+//! How a member lies. It runs the product's machine and holds its own key only, and what it says, to whom
+//! and when is up to it.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    rc::Rc,
+};
+
+use base::{Digest, Domain, Duration, Instant, Rng};
+use group::{
+    Batch, Certificate, Message, Notary, Passage, Proposal, Roll, Seal, Sealable, Sealed, Seat,
+    Step, Summary, Tip, Vote, Word,
+};
+
+use crate::Node;
+
+use super::{
+    member::digest_of,
+    notary::{Stamp, group},
+    tally::{Order, Receipt, Tally},
+};
+
+/// A way to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lie {
+    /// It is two: each talks to some of the others.
+    Twins,
+    /// Says one thing to one and another to another.
+    Equivocate,
+    /// Does not say, or does not hear.
+    Withhold,
+    /// Offers states that nobody has, and pieces of them.
+    Forge,
+    /// Says wrong times.
+    Time,
+    /// Says old things again.
+    Replay,
+    /// Says more than anybody wants to hear.
+    Flood,
+    /// Sends bytes that are not quite right.
+    Maul,
+    /// Answers customers wrongly.
+    Answer,
+    /// Proposes what nobody asked for.
+    Invent,
+}
+
+impl Lie {
+    pub(crate) const ALL: [Lie; 10] = [
+        Lie::Twins,
+        Lie::Equivocate,
+        Lie::Withhold,
+        Lie::Forge,
+        Lie::Time,
+        Lie::Replay,
+        Lie::Flood,
+        Lie::Maul,
+        Lie::Answer,
+        Lie::Invent,
+    ];
+}
+
+const HISTORY_MAX: usize = 64;
+const VALUES_MAX: usize = 6;
+const STRANGE: Domain = Domain::new("simulated lie v1");
+
+#[derive(Debug)]
+pub(crate) struct Vice {
+    lies: BTreeSet<Lie>,
+    /// How often it lies when it could.
+    zeal: f64,
+    /// Which nodes are on the second side.
+    side: u64,
+    slack: Duration,
+    /// What it has said. At most [`HISTORY_MAX`].
+    history: VecDeque<Message>,
+    /// What it has heard voted on, lately.
+    values: VecDeque<Digest>,
+    /// The state that it has made up, and its point.
+    forged: Option<(Tip, Vec<u8>)>,
+    rng: Rng,
+}
+
+impl Vice {
+    pub(crate) fn new(lies: BTreeSet<Lie>, zeal: f64, slack: Duration, rng: &mut Rng) -> Vice {
+        Vice {
+            lies,
+            zeal,
+            side: rng.next_u64(),
+            slack,
+            history: VecDeque::new(),
+            values: VecDeque::new(),
+            forged: None,
+            rng: rng.fork(),
+        }
+    }
+
+    pub(crate) fn is_twin(&self) -> bool {
+        self.lies.contains(&Lie::Twins)
+    }
+
+    /// On which side a node is.
+    pub(crate) fn side(&self, node: Node) -> usize {
+        (self.side >> node.0 & 1) as usize
+    }
+
+    fn does(&mut self, lie: Lie) -> bool {
+        self.lies.contains(&lie) && self.rng.chance(self.zeal)
+    }
+
+    /// Whether it listens.
+    pub(crate) fn hears(&mut self, message: &Message) -> bool {
+        let value = match message {
+            Message::Word(Word::Proposal(proposal), _) => Some(proposal.what.value),
+            Message::Word(Word::Vote(vote, _), _) => vote.what.value,
+            _ => None,
+        };
+        if let Some(value) = value.filter(|value| !self.values.contains(value)) {
+            self.values.push_back(value);
+            if self.values.len() > VALUES_MAX {
+                self.values.pop_front();
+            }
+        }
+        !(self.does(Lie::Withhold) && self.rng.chance(0.5))
+    }
+
+    /// What it says instead to this node.
+    pub(crate) fn outward(
+        &mut self,
+        to: Node,
+        mut message: Message,
+        seat: Seat,
+        stamp: &Stamp,
+    ) -> Vec<Message> {
+        if self.history.len() == HISTORY_MAX {
+            self.history.pop_front();
+        }
+        self.history.push_back(message.clone());
+        if self.does(Lie::Withhold) {
+            match &mut message {
+                Message::Word(Word::Proposal(_), batch) if self.rng.chance(0.5) => *batch = None,
+                _ => return Vec::new(),
+            }
+        }
+        let is_other_side = self.side(to) == 1;
+        match &mut message {
+            Message::Word(Word::Vote(vote, _), _)
+                if vote.what.seat == seat && self.does(Lie::Equivocate) && is_other_side =>
+            {
+                vote.what.value = self.draw_value();
+                *vote = sealed(vote.what.clone(), stamp);
+            }
+            Message::Word(Word::Proposal(proposal), Some(batch)) if proposal.what.seat == seat => {
+                let mut is_changed = false;
+                if self.does(Lie::Equivocate) && is_other_side {
+                    batch.time = batch.time + Duration::from_nanos(1 + self.rng.below(1_000));
+                    if self.rng.chance(0.5) {
+                        batch.commands.pop();
+                    }
+                    is_changed = true;
+                }
+                // All are to hear the same lie, or it would come to nothing.
+                let seed = proposal.what.value.as_bytes().first_chunk().copied();
+                let same = Rng::new(u64::from_le_bytes(seed.unwrap_or_default()));
+                let own = std::mem::replace(&mut self.rng, same);
+                if self.does(Lie::Time) {
+                    batch.time = self.draw_time(batch.time);
+                    is_changed = true;
+                }
+                if self.does(Lie::Invent) {
+                    self.invent(batch);
+                    is_changed = true;
+                }
+                self.rng = own;
+                if is_changed {
+                    let value = batch.digest();
+                    *proposal = sealed(Proposal { value, ..proposal.what.clone() }, stamp);
+                }
+            }
+            Message::Welcome { time, height, seen, .. } => {
+                if self.does(Lie::Time) {
+                    *time = self.draw_time(*time);
+                }
+                if self.does(Lie::Forge) {
+                    *seen = None;
+                    *height += self.rng.below(1_000);
+                }
+            }
+            Message::Offer(summary) if self.does(Lie::Forge) => {
+                summary.state = self.draw_digest();
+            }
+            Message::Piece { bytes, .. } if self.does(Lie::Forge) => {
+                *bytes = bytes.iter().map(|byte| !byte).collect();
+            }
+            Message::Decisions(decisions) => {
+                if self.does(Lie::Forge)
+                    && let Some(decision) = decisions.first_mut()
+                {
+                    self.invent(&mut decision.batch);
+                }
+            }
+            _ => {}
+        }
+        let mut all = vec![message];
+        if self.does(Lie::Replay) && !self.history.is_empty() {
+            let old = self.rng.index(self.history.len());
+            all.push(self.history[old].clone());
+        }
+        all
+    }
+
+    /// Things that it says of its own accord, perhaps because of what it has heard.
+    pub(crate) fn scheme(
+        &mut self,
+        heard: Option<(Seat, &Message)>,
+        tip: &Tip,
+        tally: &Tally,
+        time: Instant,
+        seat: Seat,
+        stamp: &Stamp,
+    ) -> Vec<(Seat, Message)> {
+        let mut said = Vec::new();
+        if let Some((from, message)) = heard {
+            match message {
+                Message::Behind { height } if self.does(Lie::Forge) => {
+                    said.push((from, self.offer(*height, tip, tally)));
+                }
+                Message::Fetch { height, from: start } => {
+                    if let Some((_, state)) =
+                        self.forged.as_ref().filter(|(tip, _)| tip.height == *height)
+                    {
+                        let start = *start as usize;
+                        let bytes = state.get(start..).unwrap_or_default().to_vec();
+                        let (height, start) = (*height, start as u64);
+                        said.push((from, Message::Piece { height, from: start, bytes }));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.lies.contains(&Lie::Flood) && self.rng.chance(self.zeal / 8.0) {
+            let to = *self.rng.pick(&tip.seats);
+            for _ in 0..=self.rng.below(4) {
+                said.push((to, self.noise(tip, time, seat, stamp)));
+            }
+        }
+        said
+    }
+
+    /// A state that it has made up.
+    fn offer(&mut self, height: u64, tip: &Tip, tally: &Tally) -> Message {
+        let mut forged =
+            Tip { height: tip.height.max(height + 1 + self.rng.below(50)), ..tip.clone() };
+        if self.rng.chance(0.2) {
+            forged.plan = Some(Vec::new());
+        }
+        if self.rng.chance(0.2) {
+            forged.seats.truncate(1);
+        }
+        if self.rng.chance(0.1) {
+            forged.seats.reverse();
+        }
+        let mut state = tally.clone();
+        state.spoil();
+        let state = base::encode(&state);
+        let summary =
+            Summary { tip: forged.clone(), state: digest_of(&state), bytes: state.len() as u64 };
+        self.forged = Some((forged, state));
+        Message::Offer(summary)
+    }
+
+    fn noise(&mut self, tip: &Tip, time: Instant, seat: Seat, stamp: &Stamp) -> Message {
+        let height = tip.height + self.rng.below(4);
+        let round = *self.rng.pick(&[0, 1, 2, 9, 50, u32::MAX]);
+        let step = *self.rng.pick(&[Step::Prevote, Step::Precommit]);
+        let other = *self.rng.pick(&tip.seats);
+        let vote = Vote { height, round, step, value: self.draw_value(), seat };
+        let value = self.draw_digest();
+        let seals = tip.seats.iter().map(|seat| (*seat, Seal([3; 64]))).collect();
+        match self.rng.below(12) {
+            0 | 1 => Message::Word(Word::Vote(sealed(vote, stamp), self.rng.chance(0.5)), None),
+            2 => {
+                let vote = Sealed { what: Vote { seat: other, ..vote }, seal: Seal([1; 64]) };
+                Message::Word(Word::Vote(vote, false), None)
+            }
+            3 => {
+                let mut batch = Batch { leader: seat, time, commands: Vec::new(), change: None };
+                if self.rng.chance(0.3) {
+                    self.invent(&mut batch);
+                }
+                batch.time = batch.time + Duration::from_nanos(self.rng.below(1_000_000));
+                let value = batch.digest();
+                let valid_round = self.rng.chance(0.5).then(|| self.rng.below(3) as u32);
+                let proposal = Proposal { height, round, value, valid_round, seat };
+                Message::Word(Word::Proposal(sealed(proposal, stamp)), Some(batch))
+            }
+            4 => {
+                Message::Word(Word::Polka(Certificate { height, round, step, value, seals }), None)
+            }
+            5 => {
+                let votes = seals.into_iter().map(|(seat, seal)| (step, Some(value), seat, seal));
+                let votes = votes.collect();
+                let is_precommit = self.rng.chance(0.5);
+                Message::Word(Word::Passage(Passage { height, round, is_precommit, votes }), None)
+            }
+            6 => Message::Hello { nonce: self.rng.next_u64() },
+            7 => Message::Behind { height: self.rng.below(tip.height + 2) },
+            8 => Message::Fetch { height: self.rng.below(height + 1), from: self.rng.below(3) },
+            9 => Message::Commands(vec![vec![self.rng.below(256) as u8; 40]; 20]),
+            10 => Message::Wish { epoch: tip.epoch, seats: vec![seat], seal: Seal([2; 64]) },
+            _ => {
+                let seats = vec![seat];
+                let wish = group::Wish { epoch: tip.epoch, seats: seats.clone() };
+                let seal = stamp.seal(&wish.sealed_bytes(&group()));
+                Message::Wish { epoch: tip.epoch, seats, seal }
+            }
+        }
+    }
+
+    fn invent(&mut self, batch: &mut Batch) {
+        let order = Order::new(4, 1 + self.rng.below(20), 666, self.rng.next_u64());
+        batch.commands.push(base::encode(&order));
+    }
+
+    fn draw_digest(&mut self) -> Digest {
+        Digest::of(STRANGE, &self.rng.next_u64().to_le_bytes())
+    }
+
+    fn draw_value(&mut self) -> Option<Digest> {
+        match self.rng.below(4) {
+            0 => None,
+            1 => Some(self.draw_digest()),
+            _ if self.values.is_empty() => None,
+            _ => Some(*self.rng.pick(self.values.make_contiguous())),
+        }
+    }
+
+    fn draw_time(&mut self, time: Instant) -> Instant {
+        let nearly = self.slack.saturating_sub(Duration::from_millis(20));
+        let hour = Duration::from_secs(3_600);
+        let by = *self.rng.pick(&[nearly, self.slack * 2, hour, Duration::from_millis(50)]);
+        if self.rng.chance(0.7) { time + by } else { time - by }
+    }
+
+    /// Whether it answers a customer, and how.
+    pub(crate) fn answer(&mut self, receipt: &mut Receipt, roll: &mut Roll) -> bool {
+        if self.does(Lie::Answer) {
+            receipt.weight += 1;
+            if self.rng.chance(0.5) {
+                roll.epoch += 1;
+                roll.seats.truncate(1);
+            }
+        }
+        !self.does(Lie::Withhold)
+    }
+
+    /// What becomes of bytes.
+    pub(crate) fn maul(&mut self, mut bytes: Vec<u8>) -> Rc<[u8]> {
+        if self.does(Lie::Maul) && self.rng.chance(0.5) && !bytes.is_empty() {
+            match self.rng.below(3) {
+                0 => bytes.truncate(self.rng.index(bytes.len())),
+                1 => bytes.push(0),
+                _ => {
+                    let at = self.rng.index(bytes.len());
+                    bytes[at] ^= 1 << self.rng.below(8);
+                }
+            }
+        }
+        bytes.into()
+    }
+}
+
+fn sealed<S: Sealable>(what: S, stamp: &Stamp) -> Sealed<S> {
+    let seal = stamp.seal(&what.sealed_bytes(&group()));
+    Sealed { what, seal }
+}
