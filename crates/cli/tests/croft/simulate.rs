@@ -40,5 +40,9 @@ fn what_can_not_be_run_is_refused_before_anything_runs() {
         assert_eq!(text(&output.stdout), "");
     }
     let talk = croft(&["simulate", "--workload", "lease"]).stderr;
-    assert!(text(&talk).contains("there are: files, groups, leases, twins"), "{}", text(&talk));
+    assert!(
+        text(&talk).contains("there are: files, cells, groups, leases, twins"),
+        "{}",
+        text(&talk)
+    );
 }
