@@ -406,7 +406,7 @@ impl<N: Notary> Replica<N> {
     /// A decision takes its place.
     fn accept(&mut self, decision: Decision, now: Instant, out: &mut Vec<Output>) {
         let (was_alone, was_member) = (self.is_alone(), self.is_member());
-        let epoch = self.tip.epoch;
+        let (epoch, had_plan) = (self.tip.epoch, self.tip.plan.is_some());
         let learners: Vec<Seat> = self.tip.learners().copied().collect();
         self.leave_height();
         self.clock.on_decided(decision.batch.time, now);
@@ -427,7 +427,11 @@ impl<N: Notary> Replica<N> {
         }
         let decision = Arc::new(decision);
         let bytes = serving::bytes_of(&decision);
-        self.remember(Arc::clone(&decision));
+        // Somebody who is alone, and is to stay so, has nobody to help.
+        let is_watched = !(was_alone && self.is_alone()) || self.tip.plan.is_some();
+        if is_watched {
+            self.remember(Arc::clone(&decision));
+        }
         // Of many members a quorum has it safe. The only one has to have it itself.
         let decided = Output::Decided(decision);
         if was_alone {
@@ -436,7 +440,9 @@ impl<N: Notary> Replica<N> {
         } else {
             out.push(decided);
         }
-        if self.tip.height.is_multiple_of(self.settings.checkpoint_every) {
+        let is_checkpoint = self.tip.height.is_multiple_of(self.settings.checkpoint_every);
+        let is_first_plan = was_alone && !had_plan && self.tip.plan.is_some();
+        if is_watched && is_checkpoint || is_first_plan {
             let want = self.want_state();
             if was_alone {
                 self.held.push_back((self.mark + 1, want));

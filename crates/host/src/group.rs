@@ -1,4 +1,4 @@
-//! Runs the directory group of this machine: a thread with the node, its log and its store.
+//! Runs this machine's member of the directory group: a thread with it, its log and its store.
 //!
 //! What the group is told is written to the log and made safe, many commands at a time; then it takes
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
@@ -11,8 +11,9 @@ use std::{
 
 use base::{Instant, Machine};
 use directory::{Absent, Users};
+use group::{Ed25519, Tip};
 use lease::{Client, Policy, Terms};
-use node::{Input, Node, Output, Recovery, Settings};
+use node::{Base, Identity, Input, Member, Output, Recovery, Settings};
 
 use crate::{
     Content, Failure, Log, Store,
@@ -43,17 +44,14 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// The group.
 pub(crate) struct Group {
-    node: Node,
+    member: Member<Ed25519>,
     log: Log,
     store: Arc<Store>,
     content: Arc<Content>,
     clock: Clock,
     inbox: Arc<Mailbox<Letter>>,
     standing: Arc<Mutex<Standing>>,
-    /// The last decision in the store.
-    stored: u64,
-    /// The last decision in the log.
-    height: u64,
+    stored: Stored,
     /// Bytes in the log since the last checkpoint.
     log_bytes: u64,
     ballast: Ballast,
@@ -63,6 +61,15 @@ pub(crate) struct Group {
     /// Whether it has been said that it waits for something, until it need not any more.
     is_waiting: bool,
     is_full: bool,
+}
+
+/// How far the store reaches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stored {
+    /// The last record of the log that is not needed any more.
+    mark: u64,
+    /// The last decision.
+    height: u64,
 }
 
 /// What a crash had torn when the machine was started, in bytes.
@@ -109,23 +116,29 @@ impl Group {
         content: Arc<Content>,
         clock: Clock,
         inbox: Arc<Mailbox<Letter>>,
+        identity: Identity<Ed25519>,
         client: Client,
     ) -> Result<Group, Failure> {
         let policy = Policy { gives_all_to_one: true, ..Policy::default() };
         let settings = Settings { is_stored: true, terms: terms(), policy, ..Settings::default() };
         let checkpoint = store.checkpoint()?;
-        let stored = checkpoint.as_ref().map_or(0, |(height, _)| *height);
-        let state = checkpoint.as_ref().map(|(_, state)| state.as_slice());
-        let mut recovery = Recovery::new(settings, state)?;
+        let mark = checkpoint.as_ref().map_or(0, |(mark, _)| *mark);
+        let base = match &checkpoint {
+            Some((_, state)) => Base::Stored(state),
+            None => Base::First(Tip::first(vec![identity.seat]).expect("one is a group")),
+        };
+        let group = group::Settings::default();
+        let mut recovery = Recovery::new(settings, group, identity, base, mark, clock.now())?;
+        let stored = Stored { mark, height: recovery.height() };
         let (log, mut recovered) = Log::open(&home.join("log"))?;
         let torn = Torn {
             log_bytes: recovered.torn().map_or(0, |torn| torn.bytes),
             content_bytes: content.torn_bytes(),
         };
         torn.say();
-        store.check_reach(stored, log.first())?;
-        store.check_end(stored, log.next())?;
-        recovered.pass_before(stored + 1);
+        store.check_reach(mark, log.first())?;
+        store.check_end(mark, log.next())?;
+        recovered.pass_before(mark + 1);
         let mut log_bytes = 0;
         while let Some((_, record)) = recovered.next()? {
             log_bytes += record.len() as u64;
@@ -134,15 +147,14 @@ impl Group {
                 absent = recovery.supply(store.load(&wanted)?);
             }
         }
-        let height = recovery.height();
-        let mut node = recovery.finish(clock.now());
         let mut out = Vec::new();
-        if !node.directory().hears(client) {
-            node.step(clock.now(), Input::Admit { client, users: Users::Any }, &mut out);
+        let mut member = recovery.finish(&mut out);
+        if !member.directory().hears(client) {
+            member.step(clock.now(), Input::Admit { client, users: Users::Any }, &mut out);
         }
         let standing = Arc::default();
         let mut group = Group {
-            node,
+            member,
             log,
             store,
             content,
@@ -150,7 +162,6 @@ impl Group {
             inbox,
             standing,
             stored,
-            height,
             log_bytes,
             ballast: Ballast::of(home),
             torn,
@@ -191,10 +202,12 @@ impl Group {
                 self.sync_content()?;
             }
             for letter in letters {
-                let input = Input::Heard { from: desk.client(), bytes: letter.bytes };
-                self.node.step(self.clock.now(), input, &mut out);
+                // Nobody else has to believe it.
+                let by = None;
+                let input = Input::Heard { from: desk.client(), bytes: letter.bytes, by };
+                self.member.step(self.clock.now(), input, &mut out);
             }
-            self.node.tick(self.clock.now(), &mut out);
+            self.member.tick(self.clock.now(), &mut out);
             let is_idle = is_quiet && out.is_empty();
             self.follow(out, &mut said)?;
             for bytes in said.drain(..) {
@@ -202,8 +215,8 @@ impl Group {
             }
             self.content.owe(self.owed_bytes());
             if self.is_log_long()
-                || self.node.directory().sizes().changes > CHANGES_MAX
-                || is_idle && self.height > self.stored
+                || self.member.directory().sizes().changes > CHANGES_MAX
+                || is_idle && self.has_news()
             {
                 self.checkpoint()?;
             }
@@ -216,35 +229,41 @@ impl Group {
     /// How long to wait for letters.
     fn pause(&self) -> Duration {
         let until = |at: Instant| at.since(self.clock.now()) + Duration::from_millis(1);
-        let quiet = if self.height > self.stored { QUIET } else { Duration::from_secs(3_600) };
-        self.node.wake_at().map_or(quiet, |at| until(at).min(quiet))
+        let quiet = if self.has_news() { QUIET } else { Duration::from_secs(3_600) };
+        self.member.wake_at().map_or(quiet, |at| until(at).min(quiet))
     }
 
-    /// Does what the node wants done, until it wants nothing more.
+    /// Whether something was decided that is not in the store.
+    fn has_news(&self) -> bool {
+        self.member.height() > self.stored.height
+    }
+
+    /// Does what the member wants done, until it wants nothing more.
     fn follow(&mut self, mut out: Vec<Output>, said: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         while !out.is_empty() {
-            let mut is_appended = false;
+            let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
             for output in out.drain(..) {
                 match output {
-                    Output::Persist { height, record } => {
+                    Output::Persist { mark, record } => {
                         self.log_bytes += record.len() as u64;
-                        self.patiently(|group| group.log.append(height, &record))?;
-                        self.height = height;
-                        is_appended = true;
+                        self.patiently(|group| group.log.append(mark, &record))?;
                     }
+                    Output::Sync { mark } => unsafe_mark = Some(mark),
                     Output::Send { bytes, .. } => said.push(bytes),
                     Output::Load(absent) => wanted = Some(absent),
+                    Output::Tell { .. } | Output::Replaced | Output::Stale => {
+                        unreachable!("only others make a member say that, and there are none")
+                    }
                 }
             }
-            if is_appended {
+            if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;
-                let input = Input::Persisted { height: self.height };
-                self.node.step(self.clock.now(), input, &mut out);
+                self.member.step(self.clock.now(), Input::Persisted { mark }, &mut out);
             }
             if let Some(absent) = wanted {
                 let loaded = self.store.load(&absent)?;
-                self.node.step(self.clock.now(), Input::Loaded(loaded), &mut out);
+                self.member.step(self.clock.now(), Input::Loaded(loaded), &mut out);
             }
         }
         Ok(())
@@ -335,10 +354,10 @@ impl Group {
 
     /// Lets go of records if there are too many.
     fn release(&mut self) {
-        if self.node.directory().sizes().records > self.records_max {
-            self.node.release_all();
+        if self.member.directory().sizes().records > self.records_max {
+            self.member.release_all();
             // Not again and again for those that have to stay.
-            let left = self.node.directory().sizes().records;
+            let left = self.member.directory().sizes().records;
             self.records_max = self.records_max.max(2 * left);
         }
     }
@@ -356,12 +375,12 @@ impl Group {
             }
             return Ok(());
         }
-        let Some(checkpoint) = self.node.checkpoint() else { return Ok(()) };
-        if checkpoint.height > self.stored {
-            self.store.save(checkpoint.height, &checkpoint.state, checkpoint.changes)?;
+        let Some(checkpoint) = self.member.checkpoint() else { return Ok(()) };
+        if checkpoint.mark > self.stored.mark {
+            self.store.save(checkpoint.mark, &checkpoint.state, checkpoint.changes)?;
             // The log goes back to the checkpoint before this one, in case this one turns out bad.
-            self.log.drop_before(self.stored + 1)?;
-            self.stored = checkpoint.height;
+            self.log.drop_before(self.stored.mark + 1)?;
+            self.stored = Stored { mark: checkpoint.mark, height: checkpoint.height };
         }
         self.log_bytes = 0;
         self.content.owe(0);
@@ -370,11 +389,11 @@ impl Group {
     }
 
     fn tell_standing(&self) {
-        let sizes = self.node.directory().sizes();
+        let sizes = self.member.directory().sizes();
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         *standing = Standing {
-            height: self.height,
-            stored: self.stored,
+            height: self.member.height(),
+            stored: self.stored.height,
             records: sizes.records,
             leases: sizes.leases,
             log_bytes: self.log.bytes(),

@@ -1,7 +1,7 @@
 //! Sockets, files, clock: the only crate with them.
 //!
 //! Reading order: `clock`; what lies on a machine's disk (`log`, `store`, `content`); then the shells that
-//! run the machines of lower layers (`group` runs a `node::Node`, `desk` a `client::Client`), and
+//! run the machines of lower layers (`group` runs a `node::Member`, `desk` a `client::Client`), and
 //! `machine`, which is one computer of a cell with all of it.
 
 #![expect(
@@ -14,6 +14,7 @@
 mod clock;
 mod descriptors;
 mod failure;
+mod key;
 mod mailbox;
 
 mod ballast;

@@ -3,9 +3,10 @@
 //! Its directory:
 //! ```text
 //! croft.json   what this is, and its format
+//! key          what it is known by; nobody else may read it
 //! lock         held by whoever runs it
 //! life         how often it has been started
-//! log/         decisions of the group
+//! log/         what the group has decided, and what this machine said to that
 //! store/       state of the group, index of contents
 //! content/     bytes of files
 //! reserve      room that is given up when the disk is full
@@ -33,10 +34,11 @@ use crate::{
     descriptors,
     desk::{self, Desk, Lost},
     group::{self, Group},
+    key,
     mailbox::Mailbox,
 };
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// This machine, in a cell of one.
 const ME: Client = Client(1);
 /// The most letters between the client and its group. What does not fit is said again.
@@ -91,6 +93,7 @@ impl Machine {
         }
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(directory, mode).map_err(Failure::of("can't protect", directory))?;
+        key::make(&directory.join("key"))?;
         let identity = Identity { croft: "a machine of a Croft cell".into(), format: FORMAT };
         let text = serde_json::to_string_pretty(&identity).expect("it is plain data");
         replace(&path, format!("{text}\n").as_bytes())
@@ -113,7 +116,8 @@ impl Machine {
         let content = Arc::new(Content::open(&directory.join("content"), &store)?);
         let inbox = Arc::new(Mailbox::new(LETTERS_MAX));
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
-        let group = Group::open(directory, store, bytes, clock, mail, ME)?;
+        let identity = key::identity(&directory.join("key"))?;
+        let group = Group::open(directory, store, bytes, clock, mail, identity, ME)?;
         let standing = group.standing();
         let usual = Settings::of(ME);
         let settings = Settings {

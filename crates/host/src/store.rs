@@ -62,21 +62,21 @@ impl Store {
         Ok(Store { path: path.into(), database, records })
     }
 
-    /// The last checkpoint: its height and what was saved with it.
+    /// The last checkpoint: up to which mark of the log it goes, and what was saved with it.
     pub fn checkpoint(&self) -> Result<Option<(u64, Vec<u8>)>, Failure> {
         let Some(value) = self.records.get(CHECKPOINT).map_err(failed)? else {
             return Ok(None);
         };
         match value.split_first_chunk() {
-            Some((height, state)) => Ok(Some((u64::from_le_bytes(*height), state.to_vec()))),
-            None => Err(self.damaged("its checkpoint has no height")),
+            Some((mark, state)) => Ok(Some((u64::from_le_bytes(*mark), state.to_vec()))),
+            None => Err(self.damaged("its checkpoint has no mark")),
         }
     }
 
     /// Saves a checkpoint and everything that changed up to it, all or nothing. Safe on return.
     pub fn save(
         &self,
-        height: u64,
+        mark: u64,
         state: &[u8],
         changes: Vec<(Key, Option<Record>)>,
     ) -> Result<(), Failure> {
@@ -89,7 +89,7 @@ impl Store {
                 None => batch.remove(&self.records, key::encode(&key)),
             }
         }
-        let mut checkpoint = height.to_le_bytes().to_vec();
+        let mut checkpoint = mark.to_le_bytes().to_vec();
         checkpoint.extend_from_slice(state);
         batch.insert(&self.records, CHECKPOINT, checkpoint);
         batch.commit().map_err(failed)
@@ -147,25 +147,25 @@ impl Store {
 
     /// Says what is wrong if a log that begins with this record does not reach back to a checkpoint.
     ///
-    /// A checkpoint at a height holds what records up to and with that number did, and the first record
+    /// A checkpoint at a mark holds what records up to and with that number did, and the first record
     /// has number 1.
-    pub fn check_reach(&self, height: u64, first: u64) -> Result<(), Failure> {
-        if first <= height + 1 {
+    pub fn check_reach(&self, mark: u64, first: u64) -> Result<(), Failure> {
+        if first <= mark + 1 {
             return Ok(());
         }
         Err(self.damaged(&format!(
-            "its checkpoint is at {height}, but the log begins only at {first}, so what happened between \
+            "its checkpoint is at {mark}, but the log begins only at {first}, so what happened between \
              is lost"
         )))
     }
 
     /// Says what is wrong if a log that ends before this record has less than a checkpoint.
-    pub fn check_end(&self, height: u64, next: u64) -> Result<(), Failure> {
-        if height < next.max(1) {
+    pub fn check_end(&self, mark: u64, next: u64) -> Result<(), Failure> {
+        if mark < next.max(1) {
             return Ok(());
         }
         Err(self.damaged(&format!(
-            "its checkpoint is at {height}, but the log ends before {next}: it has lost its end, and what \
+            "its checkpoint is at {mark}, but the log ends before {next}: it has lost its end, and what \
              came later with it"
         )))
     }

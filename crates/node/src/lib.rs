@@ -1,18 +1,19 @@
 //! One machine's server roles, wired together.
 //!
-//! Today there is one role: the directory, in a group of one. `order` is the seam: it turns commands
-//! into decisions, each with its place and an agreed time, and hands them back once they are safe. A
-//! group of one has its log for that. [`member`] is the same for a group of several, which decide together; it
-//! can be alone too, and will take the place of the other.
+//! Today there is one role: a member of the directory's group. [`Member`] is both halves of it: `group` gives
+//! commands their order and their time, `directory` applies them. A group of one is a group too, which has
+//! nobody to ask.
 
-pub mod member;
-mod node;
+mod loaded;
+mod member;
 mod order;
 mod recovery;
 
-pub use node::{Checkpoint, Input, Loaded, Node, Output, Page, Settings};
-pub use order::Decision;
-pub use recovery::Recovery;
+pub use directory::Settings;
+pub use loaded::{Loaded, Page};
+pub use member::{Checkpoint, Identity, Input, Member, Output, Slot};
+pub use order::{Order, Said};
+pub use recovery::{Base, Recovery};
 
 #[cfg(test)]
 mod tests;

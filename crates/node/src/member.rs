@@ -12,11 +12,10 @@ use group::{Decision, Notary, Replica, Seal, Seat, Tip};
 use lease::Client;
 use wire::Message;
 
-use crate::{Loaded, Settings};
-
-pub use order::{Order, Said};
-
-mod order;
+use crate::{
+    Loaded, Settings,
+    order::{self, Order},
+};
 
 /// What happens to a member.
 #[derive(Clone, Debug)]
@@ -167,20 +166,9 @@ pub struct Member<N> {
 }
 
 /// What a checkpoint has besides the directory.
-type Rest = (Tip, BTreeMap<Client, PublicKey>, Vec<u8>);
+pub(crate) type Rest = (Tip, BTreeMap<Client, PublicKey>, Vec<u8>);
 /// The same with all records.
-type Whole = (Rest, Vec<(Key, Record)>);
-
-/// What a log begins with.
-#[derive(Clone, Debug)]
-pub enum Base<'a> {
-    /// Nothing.
-    First(Tip),
-    /// A [`Checkpoint`]'s state; a store has the records.
-    Stored(&'a [u8]),
-    /// A [`Member::whole_state`].
-    Whole(&'a [u8]),
-}
+pub(crate) type Whole = (Rest, Vec<(Key, Record)>);
 
 impl<N: Notary + Clone> Member<N> {
     /// A member with an empty log, in a group that begins with this.
@@ -197,7 +185,7 @@ impl<N: Notary + Clone> Member<N> {
         Member::with(settings, identity, directory, replica, BTreeMap::new(), tip)
     }
 
-    fn with(
+    pub(crate) fn with(
         settings: Settings,
         identity: Identity<N>,
         directory: Directory,
@@ -224,56 +212,45 @@ impl<N: Notary + Clone> Member<N> {
         }
     }
 
-    /// A member as its log, of which the record before the first has this mark, has left it. What the log has
-    /// after the base takes effect again, and nobody is told; `out` has what it takes.
-    #[expect(clippy::too_many_arguments, reason = "what a member is made of")]
-    pub fn recover<'a>(
-        settings: Settings,
-        group_settings: group::Settings,
-        identity: Identity<N>,
-        base: Base<'_>,
-        log: impl IntoIterator<Item = &'a [u8]>,
-        mark: u64,
+    /// Before it goes through its log: what follows from that has been said.
+    pub(crate) fn keep_quiet(&mut self) {
+        self.said = u64::MAX;
+    }
+
+    pub(crate) fn replay(
+        &mut self,
         now: Instant,
+        record: &[u8],
         out: &mut Vec<Output>,
-    ) -> Result<Member<N>, Malformed> {
-        let (tip, keys, directory) = match base {
-            Base::First(tip) => {
-                (tip, BTreeMap::new(), Directory::new(settings.clone(), Instant::START))
-            }
-            Base::Stored(state) => {
-                let (tip, keys, rest): Rest = base::decode(state, state.len())?;
-                (tip, keys, Directory::restore(settings.clone(), &rest)?)
-            }
-            Base::Whole(state) => {
-                let ((tip, keys, rest), records): Whole = base::decode(state, state.len())?;
-                (tip, keys, Directory::restore_whole(settings.clone(), &rest, records)?)
-            }
-        };
-        let Identity { group, seat, notary } = identity.clone();
+    ) -> Result<(), Malformed> {
         let mut outputs = Vec::new();
-        let replica = Replica::recover(
-            group_settings,
-            group,
-            seat,
-            notary,
-            tip.clone(),
-            log,
-            mark,
-            now,
-            &mut outputs,
-        )?;
-        let mut member = Member::with(settings, identity, directory, replica, keys, tip);
-        member.said = member.replica.tip().height;
-        member.follow(outputs, out);
-        member.go_on(now, out);
-        Ok(member)
+        self.replica.replay(record, now, &mut outputs)?;
+        self.follow(outputs, out);
+        self.go_on(now, out);
+        Ok(())
+    }
+
+    pub(crate) fn end_replay(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.said = self.replica.tip().height;
+        let mut outputs = Vec::new();
+        self.replica.end_replay(now, &mut outputs);
+        self.follow(outputs, out);
+        self.go_on(now, out);
+    }
+
+    /// Takes what was absent, and goes on.
+    pub(crate) fn supply(&mut self, now: Instant, loaded: Loaded, out: &mut Vec<Output>) {
+        if !self.due.is_empty() {
+            loaded.hand_to(&mut self.directory);
+            self.go_on(now, out);
+        }
     }
 
     /// What to store so that the log up to here is not needed any more. None while a decision waits to be
     /// applied.
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
-        if !self.due.is_empty() {
+        // Else the log would be cut off behind decisions that wait to be safe.
+        if !self.is_abreast() {
             return None;
         }
         let rest = self.directory.checkpoint()?;
@@ -354,6 +331,10 @@ impl<N: Notary + Clone> Member<N> {
 
     fn order(&mut self, now: Instant, order: Order, out: &mut Vec<Output>) {
         let bytes = base::encode(&order);
+        if bytes.len() > order::BYTES_MAX {
+            self.malformed += 1;
+            return;
+        }
         let (held, held_bytes) = self.replica.held();
         if self.due.len() + held < DUE_MAX && held_bytes + bytes.len() <= HELD_BYTES_MAX {
             self.group(now, group::Input::Command(bytes), out);
@@ -469,10 +450,15 @@ impl<N: Notary + Clone> Member<N> {
         out.push(Output::Replaced);
     }
 
+    /// Whether everything that was decided is applied.
+    fn is_abreast(&self) -> bool {
+        self.applied.height == self.replica.tip().height
+    }
+
     /// When time alone would change something. While something is on its way to be applied, that may yet
     /// change.
     fn due_at(&self) -> Option<Instant> {
-        let is_waiting = self.replica.is_busy() || !self.due.is_empty();
+        let is_waiting = self.replica.is_busy() || !self.is_abreast();
         self.directory.wake_at().filter(|_| !is_waiting && self.replica.is_member())
     }
 }
@@ -497,12 +483,7 @@ impl<N: Notary + Clone> Machine for Member<N> {
             Input::Persisted { mark } => {
                 self.group(now, group::Input::Persisted { mark }, out);
             }
-            Input::Loaded(loaded) => {
-                if !self.due.is_empty() {
-                    loaded.hand_to(&mut self.directory);
-                    self.go_on(now, out);
-                }
-            }
+            Input::Loaded(loaded) => self.supply(now, loaded, out),
             Input::Wish(seats) => self.group(now, group::Input::Wish(seats), out),
         }
     }
@@ -524,6 +505,3 @@ impl<N: Notary + Clone> Machine for Member<N> {
         due.into_iter().chain(self.replica.wake_at()).min()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,80 +1,93 @@
-//! A node that goes through its log after a start.
+//! A member that goes through its log after a start.
 
 use base::{Instant, Malformed};
 use directory::{Absent, Directory};
+use group::{Notary, Replica, Tip};
 
 use crate::{
-    node::{Loaded, Node, Settings},
-    order::{Decision, Order},
+    Loaded, Settings,
+    member::{Identity, Member, Output, Rest, Whole},
 };
 
-/// Applies what the log has after the last checkpoint. What was said back then is not said again: who
-/// missed it will ask again.
-pub struct Recovery {
-    directory: Directory,
-    height: u64,
-    time: Instant,
-    /// The decision that lacks records.
-    applying: Option<Decision>,
+/// What a log begins with.
+#[derive(Clone, Debug)]
+pub enum Base<'a> {
+    /// Nothing.
+    First(Tip),
+    /// A [`crate::Checkpoint`]'s state; a store has the records.
+    Stored(&'a [u8]),
+    /// A [`Member::whole_state`].
+    Whole(&'a [u8]),
 }
 
-impl Recovery {
-    /// From nothing, or from a [`crate::Checkpoint`]'s state.
-    pub fn new(settings: Settings, state: Option<&[u8]>) -> Result<Recovery, Malformed> {
-        let (height, time, directory) = match state {
-            None => (0, Instant::START, Directory::new(settings, Instant::START)),
-            Some(state) => {
-                let (height, time, rest): (u64, Instant, Vec<u8>) =
-                    base::decode(state, state.len())?;
-                (height, time, Directory::restore(settings, &rest)?)
+/// Applies what the log has after its base. What was said back then is not said again: who missed it will
+/// ask again.
+pub struct Recovery<N> {
+    member: Member<N>,
+    now: Instant,
+}
+
+impl<N: Notary + Clone> Recovery<N> {
+    /// From a base, and a log of which the record before the first has this mark.
+    pub fn new(
+        settings: Settings,
+        group_settings: group::Settings,
+        identity: Identity<N>,
+        base: Base<'_>,
+        mark: u64,
+        now: Instant,
+    ) -> Result<Recovery<N>, Malformed> {
+        let (tip, keys, directory) = match base {
+            Base::First(tip) => {
+                (tip, Default::default(), Directory::new(settings.clone(), Instant::START))
+            }
+            Base::Stored(state) => {
+                let (tip, keys, rest): Rest = base::decode(state, state.len())?;
+                (tip, keys, Directory::restore(settings.clone(), &rest)?)
+            }
+            Base::Whole(state) => {
+                let ((tip, keys, rest), records): Whole = base::decode(state, state.len())?;
+                (tip, keys, Directory::restore_whole(settings.clone(), &rest, records)?)
             }
         };
-        Ok(Recovery { directory, height, time, applying: None })
+        let Identity { group, seat, notary } = identity.clone();
+        let mut replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
+        replica.begin_replay(mark);
+        let mut member = Member::with(settings, identity, directory, replica, keys, tip);
+        member.keep_quiet();
+        Ok(Recovery { member, now })
     }
 
     /// The place of the last decision that was applied.
     pub fn height(&self) -> u64 {
-        self.height
+        self.member.height()
     }
 
-    /// Applies the next record. One that the checkpoint has in it is passed over. If records are absent
-    /// they have to be supplied before anything else.
+    /// Applies the next record. One that the base has in it is passed over. If records are absent they have
+    /// to be supplied before anything else.
     pub fn replay(&mut self, record: &[u8]) -> Result<Option<Absent>, Malformed> {
-        let decision = Decision::of(record)?;
-        if decision.height <= self.height {
-            return Ok(None);
-        }
-        if decision.height != self.height + 1 || decision.time < self.time {
-            return Err(Malformed::new("a log whose records do not follow one another"));
-        }
-        self.applying = Some(decision);
-        Ok(self.go_on())
+        let mut out = Vec::new();
+        self.member.replay(self.now, record, &mut out)?;
+        Ok(absent(out))
     }
 
     /// Takes what was absent, and goes on. More may be.
     pub fn supply(&mut self, loaded: Loaded) -> Option<Absent> {
-        loaded.hand_to(&mut self.directory);
-        self.go_on()
+        let mut out = Vec::new();
+        self.member.supply(self.now, loaded, &mut out);
+        absent(out)
     }
 
-    fn go_on(&mut self) -> Option<Absent> {
-        let decision = self.applying.as_ref()?;
-        let applied = self.directory.apply(decision.time, &decision.command, &mut Vec::new());
-        if let Err(absent) = applied {
-            return Some(absent);
-        }
-        (self.height, self.time) = (decision.height, decision.time);
-        self.applying = None;
-        None
+    /// The member as its log has left it, and what it wants done.
+    pub fn finish(mut self, out: &mut Vec<Output>) -> Member<N> {
+        self.member.end_replay(self.now, out);
+        self.member
     }
+}
 
-    /// The node as its log has left it.
-    ///
-    /// # Panics
-    ///
-    /// If records are still absent.
-    pub fn finish(self, now: Instant) -> Node {
-        assert!(self.applying.is_none(), "a decision is not applied yet");
-        Node::with(self.directory, Order::after(self.height, self.time, now), self.height)
-    }
+fn absent(out: Vec<Output>) -> Option<Absent> {
+    out.into_iter().find_map(|output| match output {
+        Output::Load(absent) => Some(absent),
+        _ => None,
+    })
 }

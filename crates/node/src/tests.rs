@@ -1,6 +1,6 @@
-//! A node with its log: nothing is said before it is safe, and a restart goes on where the log ends.
+//! A member that is alone: nothing is said before it is safe, and a restart goes on where the log ends.
 
-use base::{Duration, FileId, Instant, Machine};
+use base::{Digest, Domain, Duration, FileId, Instant, Machine, SecretKey};
 use directory::{
     Users,
     message::{Answer, Ask, Request, Response},
@@ -11,13 +11,40 @@ use lease::{
 };
 use wire::Message;
 
-use crate::{Input, Node, Output, Settings};
+use group::{Ed25519, Seat, Tip};
+
+use crate::{Base, Identity, Input, Member, Output, Recovery, Settings};
 
 const ME: Client = Client(7);
 
+fn identity() -> Identity<Ed25519> {
+    let key = SecretKey::from_seed([1; 32]);
+    Identity {
+        group: Digest::of(Domain::new("test v1"), b""),
+        seat: Seat { key: key.public(), incarnation: 0 },
+        notary: Ed25519::new(key),
+    }
+}
+
+fn first() -> Tip {
+    Tip::first(vec![identity().seat]).unwrap()
+}
+
+fn recover(log: &[Vec<u8>], now: Instant) -> Result<Member<Ed25519>, base::Malformed> {
+    let (settings, group) = (Settings::default(), group::Settings::default());
+    let mut recovery = Recovery::new(settings, group, identity(), Base::First(first()), 0, now)?;
+    for record in log {
+        assert_eq!(recovery.replay(record)?, None, "everything is at hand");
+    }
+    let mut out = Vec::new();
+    let member = recovery.finish(&mut out);
+    assert_eq!(out, [], "nobody is told again");
+    Ok(member)
+}
+
 /// A node and a log that keeps what it is given.
 struct Scene {
-    node: Node,
+    node: Member<Ed25519>,
     log: Vec<Vec<u8>>,
     now: Instant,
 }
@@ -25,7 +52,9 @@ struct Scene {
 impl Scene {
     fn new() -> Scene {
         let now = Instant::from_secs(50);
-        let mut scene = Scene { node: Node::new(Settings::default(), now), log: Vec::new(), now };
+        let (settings, group) = (Settings::default(), group::Settings::default());
+        let node = Member::new(settings, group, identity(), first(), now);
+        let mut scene = Scene { node, log: Vec::new(), now };
         scene.step(Input::Admit { client: ME, users: Users::Any });
         scene.persist();
         scene
@@ -41,18 +70,19 @@ impl Scene {
         let mut said = Vec::new();
         for output in out {
             match output {
-                Output::Persist { height, record } => {
-                    assert_eq!(height, self.log.len() as u64 + 1);
+                Output::Persist { mark, record } => {
+                    assert_eq!(mark, self.log.len() as u64 + 1);
                     self.log.push(record);
                 }
-                Output::Send { to, bytes } => {
+                Output::Sync { mark } => assert_eq!(mark, self.log.len() as u64),
+                Output::Send { to, bytes, .. } => {
                     assert_eq!(to, ME);
                     let Ok(Message::Response(response)) = wire::open(&bytes) else {
                         panic!("a node answers with responses");
                     };
                     said.push(response);
                 }
-                Output::Load(_) => panic!("every record is at hand"),
+                other => panic!("every record is at hand, and nobody else there: {other:?}"),
             }
         }
         said
@@ -61,16 +91,15 @@ impl Scene {
     fn hear(&mut self, body: Up, ask: Option<Ask>) -> Vec<Response> {
         let lease = Upward { session: 1, stamp: self.now, body };
         let bytes = wire::seal(&Message::Request(Request { lease, ask }));
-        self.step(Input::Heard { from: ME, bytes })
+        self.step(Input::Heard { from: ME, bytes, by: None })
     }
 
     fn persist(&mut self) -> Vec<Response> {
-        self.step(Input::Persisted { height: self.log.len() as u64 })
+        self.step(Input::Persisted { mark: self.log.len() as u64 })
     }
 
-    fn recovered(&self, now: Instant) -> Node {
-        let log = self.log.iter().map(Vec::as_slice);
-        Node::recover(Settings::default(), now, log).unwrap()
+    fn recovered(&self, now: Instant) -> Member<Ed25519> {
+        recover(&self.log, now).unwrap()
     }
 }
 
@@ -118,10 +147,7 @@ fn a_log_with_a_gap_or_a_damaged_record_is_not_taken_for_whole() {
     scene.hear(wants_root(), None);
     scene.hear(Up::Renew, None);
     scene.persist();
-    let recover = |log: &[Vec<u8>]| {
-        let log = log.iter().map(Vec::as_slice);
-        Node::recover(Settings::default(), Instant::START, log).err().map(|why| why.to_string())
-    };
+    let recover = |log: &[Vec<u8>]| recover(log, Instant::START).err().map(|why| why.to_string());
     assert_eq!(recover(&scene.log), None);
     let mut gap = scene.log.clone();
     gap.remove(1);
@@ -136,7 +162,7 @@ fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
     let mut scene = Scene::new();
     let before = scene.node.directory().digest();
     for bytes in [vec![], vec![1, 0, 9], vec![0xff; 40]] {
-        assert_eq!(scene.step(Input::Heard { from: ME, bytes }), []);
+        assert_eq!(scene.step(Input::Heard { from: ME, bytes, by: None }), []);
     }
     assert_eq!((scene.node.malformed(), scene.log.len()), (3, 1));
     assert_eq!(scene.node.directory().digest(), before);
@@ -149,16 +175,16 @@ fn a_machine_that_nobody_has_admitted_leaves_nothing_in_the_log() {
     let lease = Upward { session: 1, stamp: scene.now, body: Up::Renew };
     let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
     for from in [other, Client::GROUP] {
-        scene.step(Input::Heard { from, bytes: bytes.clone() });
+        scene.step(Input::Heard { from, bytes: bytes.clone(), by: None });
     }
     assert_eq!((scene.node.strange(), scene.log.len()), (2, 1));
     // It counts as admitted as soon as that has its place, and what it says comes after.
     scene.step(Input::Admit { client: other, users: Users::Any });
-    scene.step(Input::Heard { from: other, bytes: bytes.clone() });
+    scene.step(Input::Heard { from: other, bytes: bytes.clone(), by: None });
     assert_eq!((scene.node.strange(), scene.log.len()), (2, 3));
-    let height = scene.log.len() as u64;
-    scene.node.step(scene.now, Input::Persisted { height }, &mut Vec::new());
-    scene.step(Input::Heard { from: other, bytes });
+    let mark = scene.log.len() as u64;
+    scene.node.step(scene.now, Input::Persisted { mark }, &mut Vec::new());
+    scene.step(Input::Heard { from: other, bytes, by: None });
     assert_eq!((scene.node.strange(), scene.log.len()), (2, 4));
 }
 
@@ -184,7 +210,7 @@ fn a_deadline_that_falls_due_is_decided_like_anything_else() {
     let body = Up::Ask { request: 1, wants, together: true };
     let lease = Upward { session: 1, stamp: scene.now, body };
     let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
-    scene.step(Input::Heard { from: other, bytes });
+    scene.step(Input::Heard { from: other, bytes, by: None });
     let recalled = scene.persist();
     assert!(matches!(recalled[0].lease.body, Down::Recall(_)), "{recalled:?}");
     let due = scene.node.wake_at().unwrap();
@@ -195,5 +221,6 @@ fn a_deadline_that_falls_due_is_decided_like_anything_else() {
     let decided = scene.log.len() + 1;
     assert_eq!(scene.follow(out), []);
     assert_eq!(scene.log.len(), decided);
+    assert_eq!(scene.node.wake_at(), None, "it is not decided again while it waits to be safe");
     assert!(matches!(scene.persist()[0].lease.body, Down::Recall(_)));
 }

@@ -3,13 +3,14 @@
 mod actor;
 mod circle;
 mod desk;
+mod disk;
 mod ending;
 mod history;
 mod member;
 mod oracle;
 mod program;
+mod register;
 mod run;
-mod server;
 mod spoken;
 mod step;
 mod tamper;

@@ -28,37 +28,55 @@ impl<N: Notary> Replica<N> {
         out: &mut Vec<Output>,
     ) -> Result<Replica<N>, Malformed> {
         let mut replica = Replica::new(settings, group, me, notary, tip, now);
-        let mut facts = Vec::new();
-        replica.mark = mark;
-        for bytes in log {
-            replica.mark += 1;
-            for record in base::decode::<Vec<Record>>(bytes, bytes.len())? {
-                replica.replay(record, &mut facts, now, out)?;
-            }
+        replica.begin_replay(mark);
+        for record in log {
+            replica.replay(record, now, out)?;
         }
-        (replica.syncing, replica.safe) = (replica.mark, replica.mark);
-        replica.records.clear();
-        replica.held.clear();
-        let next = replica.tip.height + 1;
-        let facts: Vec<Fact> =
-            facts.into_iter().filter(|(height, _)| *height == next).map(|(_, fact)| fact).collect();
-        for fact in &facts {
-            if let Fact::Vote(vote) = fact
-                && vote.what.seat == me
-            {
-                replica.cast.push(vote.what.clone());
-            }
-        }
-        replica.replay = Some(facts).filter(|facts| !facts.is_empty());
-        replica.say_again_at = (!replica.is_member()).then_some(now);
-        replica.greet(now);
+        replica.end_replay(now, out);
         Ok(replica)
     }
 
-    fn replay(
+    /// Before anything else, a new member may go through its log, of which the record before the first has
+    /// this mark.
+    pub fn begin_replay(&mut self, mark: u64) {
+        self.mark = mark;
+    }
+
+    /// The next record of the log. Decisions in it go to `out`, to take effect again.
+    pub fn replay(
+        &mut self,
+        record: &[u8],
+        now: Instant,
+        out: &mut Vec<Output>,
+    ) -> Result<(), Malformed> {
+        self.mark += 1;
+        let records = base::decode::<Vec<Record>>(record, record.len())?;
+        records.into_iter().try_for_each(|record| self.relive(record, now, out))
+    }
+
+    /// That was the whole log.
+    pub fn end_replay(&mut self, now: Instant, out: &mut Vec<Output>) {
+        (self.syncing, self.safe) = (self.mark, self.mark);
+        self.records.clear();
+        self.held.clear();
+        for fact in self.replay.iter().flatten() {
+            if let Fact::Vote(vote) = fact
+                && vote.what.seat == self.me
+            {
+                self.cast.push(vote.what.clone());
+            }
+        }
+        self.say_again_at = (!self.is_member()).then_some(now);
+        // Those that are to come may need it.
+        if self.is_alone() && self.tip.plan.is_some() {
+            out.push(self.want_state());
+        }
+        self.greet(now);
+    }
+
+    fn relive(
         &mut self,
         record: Record,
-        facts: &mut Vec<(u64, Fact)>,
         now: Instant,
         out: &mut Vec<Output>,
     ) -> Result<(), Malformed> {
@@ -78,12 +96,14 @@ impl<N: Notary> Replica<N> {
                 {
                     *round = proposal.what.round;
                 }
-                facts.push((height, fact));
+                if height == self.tip.height + 1 {
+                    self.replay.get_or_insert_default().push(fact);
+                }
             }
             Record::Decided(certificate, batch) => {
                 let known = self.batches.remove(&certificate.value).map(|(_, batch)| batch);
                 let height = certificate.height;
-                facts.clear();
+                self.replay = None;
                 if height <= self.tip.height {
                     self.batches.clear();
                     return Ok(());
@@ -102,7 +122,7 @@ impl<N: Notary> Replica<N> {
                 if tip.height > self.tip.height {
                     return Err(Malformed::new("a log that goes on from a state that is not here"));
                 }
-                facts.clear();
+                self.replay = None;
                 self.batches.clear();
             }
             Record::Evidence(evidence) => self.keep_evidence(evidence),

@@ -3,7 +3,7 @@
 use std::{fs, io::Write};
 
 use super::*;
-use crate::log::scratch::Scratch;
+use crate::{key, log::scratch::Scratch};
 
 const ME: Client = Client(1);
 
@@ -14,7 +14,9 @@ struct Home {
 
 impl Home {
     fn new() -> Home {
-        Home { scratch: Scratch::new("group"), inbox: Arc::new(Mailbox::new(16)) }
+        let scratch = Scratch::new("group");
+        key::make(&scratch.path.join("key")).unwrap();
+        Home { scratch, inbox: Arc::new(Mailbox::new(16)) }
     }
 
     fn open(&self) -> Group {
@@ -22,7 +24,8 @@ impl Home {
         let store = Arc::new(Store::open(&home.join("store")).unwrap());
         let content = Arc::new(Content::open(&home.join("content"), &store).unwrap());
         let inbox = Arc::clone(&self.inbox);
-        Group::open(home, store, content, Clock, inbox, ME).unwrap()
+        let identity = key::identity(&home.join("key")).unwrap();
+        Group::open(home, store, content, Clock, inbox, identity, ME).unwrap()
     }
 }
 
@@ -30,12 +33,12 @@ impl Group {
     fn admit(&mut self, client: u32) -> Result<(), Failure> {
         let mut out = Vec::new();
         let input = Input::Admit { client: Client(client), users: Users::Any };
-        self.node.step(self.clock.now(), input, &mut out);
+        self.member.step(self.clock.now(), input, &mut out);
         self.follow(out, &mut Vec::new())
     }
 
     fn record_count(&self) -> usize {
-        self.node.directory().sizes().records
+        self.member.directory().sizes().records
     }
 
     fn told(&self) -> Standing {
@@ -55,11 +58,11 @@ fn a_full_disk_takes_the_ballast_then_holds_everything_up_and_nothing_is_lost() 
     group.log.be_full_for(1);
     group.admit(3).unwrap();
     assert!(!group.told().is_full, "it is over");
-    let height = group.height;
+    let height = group.member.height();
     drop(group);
     let group = home.open();
-    assert_eq!(group.height, height);
-    assert!([1, 2, 3].into_iter().all(|client| group.node.directory().hears(Client(client))));
+    assert_eq!(group.member.height(), height);
+    assert!([1, 2, 3].into_iter().all(|client| group.member.directory().hears(Client(client))));
 }
 
 #[test]

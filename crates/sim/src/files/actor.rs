@@ -13,7 +13,6 @@ use crate::{Actor, Node, Outbox};
 use super::{
     desk::Desk,
     member::Member,
-    server::Server,
     step::{Outcome, Step},
     tamper::Tamper,
 };
@@ -31,11 +30,9 @@ pub(crate) fn client_of(node: Node) -> Client {
     Client(u32::from(node.0))
 }
 
-/// A node: the group, or a machine at which programs run.
+/// A node: a member of the group, or a machine at which programs run.
 pub(crate) enum Party<T: Tamper> {
-    /// The group.
-    Server(Box<Server<T>>),
-    /// A member of the group, if there are several.
+    /// A member of the group.
     Member(Box<Member<T>>),
     /// A client with its programs.
     Desk(Box<Desk<T>>),
@@ -44,8 +41,6 @@ pub(crate) enum Party<T: Tamper> {
 /// A message as it travels.
 #[derive(Clone, Hash)]
 pub(crate) enum Letter {
-    /// Between a client and a group of one.
-    Plain(Vec<u8>),
     /// From a client to a member of a group.
     Sealed(Vec<u8>, Option<(PublicKey, Seal)>),
     /// From a member to a client, with its place in the order and a hint who leads.
@@ -56,10 +51,7 @@ pub(crate) enum Letter {
 
 impl fmt::Debug for Letter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Letter::Plain(bytes)
-        | Letter::Sealed(bytes, _)
-        | Letter::Said { bytes, .. }
-        | Letter::Member(bytes)) = self;
+        let (Letter::Sealed(bytes, _) | Letter::Said { bytes, .. } | Letter::Member(bytes)) = self;
         if let Letter::Said { slot, .. } = self {
             write!(f, "at {slot:?}: ")?;
         }
@@ -99,21 +91,14 @@ impl<T: Tamper> Party<T> {
     pub(crate) fn desk(&self) -> Option<&Desk<T>> {
         match self {
             Party::Desk(desk) => Some(desk),
-            Party::Server(_) | Party::Member(_) => None,
-        }
-    }
-
-    pub(crate) fn server(&self) -> Option<&Server<T>> {
-        match self {
-            Party::Server(server) => Some(server),
-            Party::Desk(_) | Party::Member(_) => None,
+            Party::Member(_) => None,
         }
     }
 
     pub(crate) fn member(&self) -> Option<&Member<T>> {
         match self {
             Party::Member(member) => Some(member),
-            Party::Desk(_) | Party::Server(_) => None,
+            Party::Desk(_) => None,
         }
     }
 }
@@ -127,11 +112,6 @@ impl<T: Tamper> Actor for Party<T> {
 
     fn deliver(&mut self, now: Instant, from: Node, message: Letter, out: &mut Out<T>) {
         match self {
-            Party::Server(server) => {
-                if let Letter::Plain(bytes) = message {
-                    server.deliver(now, client_of(from), bytes, out);
-                }
-            }
             Party::Member(member) => member.deliver(now, from, message, out),
             Party::Desk(desk) => desk.hear(now, from, message, out),
         }
@@ -139,7 +119,6 @@ impl<T: Tamper> Actor for Party<T> {
 
     fn wake(&mut self, now: Instant, out: &mut Out<T>) {
         match self {
-            Party::Server(server) => server.wake(now, out),
             Party::Member(member) => member.wake(now, out),
             Party::Desk(desk) => desk.wake(now, out),
         }
@@ -147,7 +126,6 @@ impl<T: Tamper> Actor for Party<T> {
 
     fn wake_at(&self) -> Option<Instant> {
         match self {
-            Party::Server(server) => server.wake_at(),
             Party::Member(member) => member.wake_at(),
             Party::Desk(desk) => desk.wake_at(),
         }
@@ -155,7 +133,6 @@ impl<T: Tamper> Actor for Party<T> {
 
     fn restart(&mut self, now: Instant, out: &mut Out<T>) {
         match self {
-            Party::Server(server) => server.restart(now, out),
             Party::Member(member) => member.restart(now, out),
             Party::Desk(desk) => desk.restart(now, out),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base::{Duration, Instant, Machine, PublicKey, Rng};
 use client::{Client, Failure, Input, Output, Settings};
 use group::{Seal, Sealable as _};
-use node::member::Said;
+use node::Said;
 use wire::Message;
 
 use crate::Node;
@@ -130,7 +130,8 @@ impl<T: Tamper> Desk<T> {
     /// Something arrives. What members say counts when enough of them do.
     pub(crate) fn hear(&mut self, now: Instant, from: Node, letter: Letter, out: &mut Out<T>) {
         let heard = match (letter, &mut self.ear) {
-            (Letter::Plain(bytes), None) => Some(bytes),
+            // There is nobody else to ask.
+            (Letter::Said { bytes, .. }, None) => Some(bytes),
             (Letter::Said { slot, leader, bytes }, Some(ear)) => {
                 ear.on_word(from, leader, slot, &bytes).then_some(bytes)
             }
@@ -311,7 +312,7 @@ impl<T: Tamper> Desk<T> {
         out: &mut Out<T>,
     ) {
         let Some(ear) = &mut self.ear else {
-            return out.send(SERVER, Letter::Plain(bytes));
+            return out.send(SERVER, Letter::Sealed(bytes, by));
         };
         for node in ear.whom(now) {
             out.send(node, Letter::Sealed(bytes.clone(), by));

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use base::{Digest, Duration, Instant, Machine, PublicKey, Rng};
-use directory::{Command, Key, Record, message::Ask};
+use base::{Digest, Duration, Instant, Machine, Malformed, PublicKey, Rng};
+use directory::{Command, Directory, Key, Record, message::Ask};
 use group::{Batch, Seal, Seat};
 use lease::Client;
-use node::{
-    Settings,
-    member::{Base, Identity, Input, Member as Product, Order, Output},
-};
+use node::{Base, Identity, Input, Member as Product, Order, Output, Recovery, Settings};
 
 use crate::{Node, Outbox};
 
 use super::{
     actor::{Letter, Note, Party, client_of, node_of},
     circle::{Circle, Stamp},
-    server::{Disk, Register},
+    disk::Disk,
+    register::Register,
     tamper::Tamper,
 };
 
@@ -79,7 +77,7 @@ impl<T: Tamper> Member<T> {
                 let Some(from) = self.circle.seat(from) else { return };
                 Input::Told { from, bytes }
             }
-            Letter::Plain(_) | Letter::Said { .. } => return,
+            Letter::Said { .. } => return,
         };
         self.step(now, input, out);
     }
@@ -111,27 +109,26 @@ impl<T: Tamper> Member<T> {
             out.mark("records are lost with the power");
         }
         let mut wanted = Vec::new();
+        match self.recover(now, &mut wanted) {
+            Ok(product) => self.product = product,
+            Err(malformed) => out.note(Note::Unreadable(malformed.to_string())),
+        }
+        self.follow(now, wanted, out);
+    }
+
+    fn recover(&self, now: Instant, out: &mut Vec<Output>) -> Result<Product<Stamp>, Malformed> {
         let base = match &self.base {
             Some(state) => Base::Whole(state),
             None => Base::First(self.circle.first.clone()),
         };
         let group = self.circle.settings.clone();
         let identity = identity(&self.circle, self.seat);
-        let recovered = Product::recover(
-            self.settings.clone(),
-            group,
-            identity,
-            base,
-            self.disk.records(),
-            0,
-            now,
-            &mut wanted,
-        );
-        match recovered {
-            Ok(product) => self.product = product,
-            Err(malformed) => out.note(Note::Unreadable(malformed.to_string())),
+        let mut recovery = Recovery::new(self.settings.clone(), group, identity, base, 0, now)?;
+        for record in self.disk.records() {
+            let absent = recovery.replay(record)?;
+            assert_eq!(absent, None, "every record is at hand");
         }
-        self.follow(now, wanted, out);
+        Ok(recovery.finish(out))
     }
 
     /// A digest of everything, and all records.
@@ -141,6 +138,36 @@ impl<T: Tamper> Member<T> {
         (directory.digest(), records.into_iter().collect())
     }
 
+    /// What somebody else makes of the log as far as it is safe: its last decision, and a digest of
+    /// everything. None if it does not begin with the first.
+    pub(crate) fn reread(&self) -> Option<Result<(u64, Digest), String>> {
+        self.base.is_none().then(|| {
+            let mut directory = Directory::new(self.settings.clone(), Instant::START);
+            let mut height = 0;
+            let mut batches = BTreeMap::new();
+            for record in self.disk.synced_records() {
+                let records: Vec<group::Record> = base::decode(record, record.len())
+                    .map_err(|malformed| malformed.to_string())?;
+                for record in records {
+                    let (value, batch) = match record {
+                        group::Record::Batch(batch) => {
+                            batches.insert(batch.digest(), batch);
+                            continue;
+                        }
+                        group::Record::Decided(certificate, batch) => (certificate.value, batch),
+                        _ => continue,
+                    };
+                    let batch =
+                        batch.or_else(|| batches.remove(&value)).ok_or("a batch is not there")?;
+                    apply(&mut directory, &batch)?;
+                    batches.clear();
+                    height += 1;
+                }
+            }
+            Ok((height, directory.digest()))
+        })
+    }
+
     fn step(&mut self, now: Instant, input: Input, out: &mut Outbox<Party<T>>) {
         let mut wanted = Vec::new();
         self.product.step(now, input, &mut wanted);
@@ -148,6 +175,7 @@ impl<T: Tamper> Member<T> {
     }
 
     fn follow(&mut self, now: Instant, wanted: Vec<Output>, out: &mut Outbox<Party<T>>) {
+        let mut safe_mark = None;
         for output in &wanted {
             if let Output::Persist { record, .. } = output {
                 self.file(record);
@@ -170,6 +198,7 @@ impl<T: Tamper> Member<T> {
                     }
                 }
                 Output::Persist { record, .. } => self.disk.write(self.tamper.written(record)),
+                Output::Sync { mark } if !self.tamper.waits_for_disk() => safe_mark = Some(mark),
                 Output::Sync { .. } => {
                     self.disk.sync(now + self.sync_max.mul_f64(self.rng.unit()));
                 }
@@ -180,6 +209,9 @@ impl<T: Tamper> Member<T> {
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),
                 Output::Load(_) => unreachable!("every record is at hand"),
             }
+        }
+        if let Some(mark) = safe_mark {
+            self.step(now, Input::Persisted { mark }, out);
         }
     }
 
@@ -208,4 +240,13 @@ impl<T: Tamper> Member<T> {
 
 fn identity(circle: &Circle, seat: Seat) -> Identity<Stamp> {
     Identity { group: circle.group, seat, notary: Stamp(seat.key) }
+}
+
+fn apply(directory: &mut Directory, batch: &Batch) -> Result<(), String> {
+    for command in &batch.commands {
+        let order = Order::of(command).map_err(|malformed| malformed.to_string())?;
+        let applied = directory.apply(batch.time, &order.command, &mut Vec::new());
+        applied.map_err(|absent| format!("{absent:?} is not at hand"))?;
+    }
+    Ok(())
 }

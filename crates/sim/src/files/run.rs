@@ -15,7 +15,6 @@ use super::{
     member::Member,
     oracle::Oracle,
     program::{Plot, Program},
-    server::Server,
     tamper::{Honest, Tamper},
     witness::Space,
 };
@@ -250,28 +249,15 @@ impl Plan {
             admits_anybody: true,
             ..Settings::default()
         };
-        let circle = (self.members > 1).then(|| {
-            let Plan { members, terms, sync_max, .. } = self;
-            Circle::new(*members, self.desks.len(), terms.slack, *sync_max)
-        });
-        let mut members = circle.iter().flat_map(|circle| {
-            let nodes: Vec<_> = circle.nodes().collect();
-            nodes.into_iter().filter_map(|node| circle.seat(node)).collect::<Vec<_>>()
-        });
+        let Plan { terms, sync_max, .. } = self;
+        let circle = Circle::new(self.members, self.desks.len(), terms.slack, *sync_max);
+        let mut members = circle.seats().list().to_vec().into_iter();
         let member = |seat, rng: &mut Rng| {
-            let circle = circle.clone().expect("there are members");
-            let (sync_max, tamper) = (self.sync_max, tamper.clone());
-            let member = Member::new(settings.clone(), circle, seat, sync_max, rng.fork(), tamper);
+            let (circle, tamper) = (circle.clone(), tamper.clone());
+            let member = Member::new(settings.clone(), circle, seat, *sync_max, rng.fork(), tamper);
             (Party::Member(Box::new(member)), Clock::draw(&self.faults, rng))
         };
-        let mut nodes = vec![match members.next() {
-            Some(seat) => member(seat, rng),
-            None => {
-                let server =
-                    Server::new(settings.clone(), self.sync_max, rng.fork(), tamper.clone());
-                (Party::Server(Box::new(server)), Clock::draw(&self.faults, rng))
-            }
-        }];
+        let mut nodes: Vec<_> = members.next().map(|seat| member(seat, rng)).into_iter().collect();
         let mut number = 0;
         for (index, desk) in self.desks.iter().enumerate() {
             let programs = desk.iter().map(|(plot, user)| {
@@ -281,8 +267,8 @@ impl Plan {
             let programs = programs.collect();
             let Limits { push_after, batch_max, pending_max, .. } = self.limits;
             let Limits { budget, facts_max, handles_max, calls_max, .. } = self.limits;
-            let ear =
-                circle.clone().map(|circle| Ear::new(circle, index as u32 + 1, self.terms.repeat));
+            let ear = (self.members > 1)
+                .then(|| Ear::new(circle.clone(), index as u32 + 1, self.terms.repeat));
             let settings = ClientSettings {
                 terms: self.terms,
                 push_after,

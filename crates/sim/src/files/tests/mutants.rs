@@ -13,7 +13,7 @@ use lease::{
     Client,
     message::{Down, Return, Up},
 };
-use node::Decision;
+use node::Order;
 use wire::Message;
 
 use crate::files::{
@@ -541,15 +541,21 @@ fn a_group_whose_log_is_not_what_it_did_is_caught() {
     struct Forger;
     impl Tamper for Forger {
         fn written(&mut self, record: Vec<u8>) -> Vec<u8> {
-            let Ok(mut decision) = base::decode::<Decision>(&record, record.len()) else {
-                return record;
-            };
-            if let Command::Heard { request, .. } = &mut decision.command
-                && let Some(Ask::Batch { operations, .. }) = &mut request.ask
-            {
-                operations.pop();
+            let mut records: Vec<group::Record> =
+                base::decode(&record, record.len()).expect("a member's own record");
+            for record in &mut records {
+                let group::Record::Decided(_, Some(batch)) = record else { continue };
+                for bytes in &mut batch.commands {
+                    let mut order = Order::of(bytes).expect("a member's own order");
+                    if let Command::Heard { request, .. } = &mut order.command
+                        && let Some(Ask::Batch { operations, .. }) = &mut request.ask
+                    {
+                        operations.pop();
+                    }
+                    *bytes = base::encode(&order);
+                }
             }
-            base::encode(&decision)
+            base::encode(&records)
         }
     }
     catch(&Forger, &["log"]);

@@ -1,0 +1,105 @@
+//! The key that a machine is known by, in a file that only its owner may read.
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use base::{Digest, Domain, SecretKey};
+use group::{Ed25519, Seat};
+use node::Identity;
+use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::{Failure, log::tail::sync_directory};
+
+const GROUP: Domain = Domain::new("first group of a cell v1");
+
+/// Makes a key that nobody has had before. Safe on return.
+pub(crate) fn make(path: &Path) -> Result<(), Failure> {
+    let mut seed = Zeroizing::new([0; 32]);
+    let mut text = Zeroizing::new(String::with_capacity(65));
+    let write = |seed: &mut [u8; 32], text: &mut String| {
+        File::open("/dev/urandom")
+            .and_then(|mut file| std::io::Read::read_exact(&mut file, seed))?;
+        for byte in seed.iter() {
+            _ = write!(text, "{byte:02x}");
+        }
+        text.push('\n');
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write(&mut seed, &mut text).map_err(Failure::of("can't write", path))?;
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+/// Who the machine with this key is: the founder of a cell.
+pub(crate) fn identity(path: &Path) -> Result<Identity<Ed25519>, Failure> {
+    let key = read(path)?;
+    let seat = Seat { key: key.public(), incarnation: 0 };
+    let group = Digest::of(GROUP, key.public().as_bytes());
+    Ok(Identity { group, seat, notary: Ed25519::new(key) })
+}
+
+fn read(path: &Path) -> Result<SecretKey, Failure> {
+    let damaged = |what: &str| {
+        let what = format!("{what}; put it back from a copy");
+        Failure::Damaged { path: path.into(), what }
+    };
+    let text = fs::read_to_string(path).map_err(Failure::of("can't read", path))?;
+    let text = Zeroizing::new(text);
+    let mode = fs::metadata(path).map_err(Failure::of("can't read", path))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let what = format!(
+            "others may read {}, which is the key of this machine: `chmod 600` it, and ask yourself who has",
+            path.display()
+        );
+        return Err(Failure::Unfit(what));
+    }
+    let digits = text.trim_end();
+    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(damaged("a key is 64 hexadecimal digits"));
+    }
+    let mut seed = [0; 32];
+    for (byte, pair) in seed.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        let pair = std::str::from_utf8(pair).unwrap_or_default();
+        *byte = u8::from_str_radix(pair, 16).unwrap_or_default();
+    }
+    let key = SecretKey::from_seed(seed);
+    seed.zeroize();
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::scratch::Scratch;
+
+    #[test]
+    fn a_key_is_read_as_it_was_made_and_is_its_owners_alone() {
+        let scratch = Scratch::new("key");
+        let (one, two) = (scratch.path.join("one"), scratch.path.join("two"));
+        make(&one).unwrap();
+        make(&two).unwrap();
+        let seat = |path| identity(path).unwrap().seat;
+        assert_eq!(seat(&one), seat(&one));
+        assert_ne!(seat(&one), seat(&two));
+        assert_eq!(fs::metadata(&one).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(make(&one).is_err(), "a key is never written over");
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_or_that_is_none_is_refused() {
+        let scratch = Scratch::new("key");
+        let path = scratch.path.join("key");
+        make(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(identity(&path).unwrap_err().to_string().contains("chmod 600"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "no key\n").unwrap();
+        assert!(identity(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+    }
+}
