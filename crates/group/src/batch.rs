@@ -31,8 +31,8 @@ impl Batch {
     }
 }
 
-/// A change of members, in two decisions: who is to sit here, and when all of them have caught up,
-/// that they do.
+/// A change of members, in two decisions: who is to sit here, and when so many of them have caught up that
+/// they can decide, that they do.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Change {
     /// These are to be the members; so many wish it that one of them is honest.
@@ -42,9 +42,10 @@ pub enum Change {
         /// Who wishes it, in order, with their seals on a [`Wish`].
         wishes: Vec<(Seat, Seal)>,
     },
-    /// They are, from the next height on; the new ones say that they have caught up.
+    /// They are, from the next height on. Those that stay, and the new ones that say that they have caught
+    /// up, are a quorum of them; who never says so can't keep the others from it.
     Enact {
-        /// The new members, in order, with their seals on [`Ready`].
+        /// New members that have caught up, in order, with their seals on [`Ready`].
         ready: Vec<(Seat, Seal)>,
     },
 }
@@ -123,6 +124,13 @@ impl Tip {
         plan.filter(|seat| self.seats.binary_search(seat).is_err())
     }
 
+    /// Whether so many learners that have caught up, and the members that stay, are a quorum of those to be.
+    pub(crate) fn is_enough(&self, ready: usize) -> bool {
+        let Some(plan) = self.plan.clone().and_then(Seats::new) else { return false };
+        let staying = plan.list().len() - self.learners().count();
+        staying + ready >= plan.quorum()
+    }
+
     /// Whether a change of members may be decided next.
     pub fn admits<N: Notary>(&self, change: &Change, group: &Digest, notary: &N) -> bool {
         let are_sealed = |seals: &[(Seat, Seal)], bytes: &dyn Fn(Seat) -> Vec<u8>| {
@@ -146,7 +154,9 @@ impl Tip {
                 let bytes = |seat| {
                     Ready { epoch: self.epoch, seats: plan.clone(), seat }.sealed_bytes(group)
                 };
-                ready.iter().map(|(seat, _)| seat).eq(self.learners()) && are_sealed(ready, &bytes)
+                self.is_enough(ready.len())
+                    && ready.iter().all(|(seat, _)| self.learners().any(|one| one == seat))
+                    && are_sealed(ready, &bytes)
             }
         }
     }

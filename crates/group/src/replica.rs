@@ -94,6 +94,8 @@ pub struct Replica<N> {
     ready: BTreeMap<Seat, Seal>,
     /// When to say again what has not been heard: wishes, and that this member is ready.
     say_again_at: Option<Instant>,
+    /// Until when all members to be are waited for, and not only so many that they can decide.
+    wait_at: Option<Instant>,
     greeting: Option<Greeting>,
     catching_up: CatchingUp,
     /// When who was last given decisions.
@@ -156,6 +158,7 @@ impl<N: Notary> Replica<N> {
             wishes: BTreeMap::new(),
             ready: BTreeMap::new(),
             say_again_at: None,
+            wait_at: None,
             served: BTreeMap::new(),
             replay: None,
             time_asked_at: None,
@@ -406,7 +409,7 @@ impl<N: Notary> Replica<N> {
     /// A decision takes its place.
     fn accept(&mut self, decision: Decision, now: Instant, out: &mut Vec<Output>) {
         let (was_alone, was_member) = (self.is_alone(), self.is_member());
-        let (epoch, had_plan) = (self.tip.epoch, self.tip.plan.is_some());
+        let (epoch, plan) = (self.tip.epoch, self.tip.plan.clone());
         let learners: Vec<Seat> = self.tip.learners().copied().collect();
         self.leave_height();
         self.clock.on_decided(decision.batch.time, now);
@@ -441,7 +444,7 @@ impl<N: Notary> Replica<N> {
             out.push(decided);
         }
         let is_checkpoint = self.tip.height.is_multiple_of(self.settings.checkpoint_every);
-        let is_first_plan = was_alone && !had_plan && self.tip.plan.is_some();
+        let is_first_plan = was_alone && plan.is_none() && self.tip.plan.is_some();
         if is_watched && is_checkpoint || is_first_plan {
             let want = self.want_state();
             if was_alone {
@@ -452,6 +455,9 @@ impl<N: Notary> Replica<N> {
         }
         if self.tip.epoch != epoch {
             self.on_new_epoch();
+        }
+        if self.tip.plan != plan {
+            self.await_learners(now);
         }
         self.on_plan(now);
     }
@@ -728,6 +734,7 @@ impl<N: Notary> Machine for Replica<N> {
         if self.say_again_at.is_some_and(|at| at <= now) {
             self.say_again(now, out);
         }
+        self.wait_at = self.wait_at.filter(|at| *at > now);
         self.greet_again(now, out);
         self.catch_up_again(now, out);
         self.run(now, out);
@@ -735,7 +742,7 @@ impl<N: Notary> Machine for Replica<N> {
 
     fn wake_at(&self) -> Option<Instant> {
         let waits = self.waits.values().copied();
-        let rest = [self.say_again_at, self.greet_at(), self.catch_up_at()];
+        let rest = [self.say_again_at, self.wait_at, self.greet_at(), self.catch_up_at()];
         waits.chain(rest.into_iter().flatten()).min()
     }
 }

@@ -238,6 +238,7 @@ impl<N: Notary> Replica<N> {
         if self.tip.epoch != epoch {
             self.on_new_epoch();
         }
+        self.await_learners(now);
         self.on_plan(now);
         out.push(Output::Install { tip: self.tip.clone(), state: bytes });
         if let Some(source) = sources.first() {

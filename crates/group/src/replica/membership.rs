@@ -12,13 +12,18 @@ use crate::{
     seat::{Seat, Seats},
 };
 
+/// So often can a question be asked again before those to be are not all waited for any more.
+const LEARNERS_WAIT: u32 = 4;
+
 impl<N: Notary> Replica<N> {
     /// The change of members that can be decided next.
     pub(super) fn change_due(&self) -> Option<Change> {
         if self.tip.plan.is_some() {
             let learners = self.tip.learners();
-            let ready = learners.map(|seat| Some((*seat, *self.ready.get(seat)?)));
-            if let Some(ready) = ready.collect() {
+            let ready: Vec<_> =
+                learners.filter_map(|seat| Some((*seat, *self.ready.get(seat)?))).collect();
+            let are_all = ready.len() == self.tip.learners().count();
+            if are_all || self.wait_at.is_none() && self.tip.is_enough(ready.len()) {
                 return Some(Change::Enact { ready });
             }
         }
@@ -71,6 +76,11 @@ impl<N: Notary> Replica<N> {
         }
         self.wish = Some(seats);
         self.say_again(now, out);
+    }
+
+    /// There is a plan, and those to be get some time to catch up.
+    pub(super) fn await_learners(&mut self, now: Instant) {
+        self.wait_at = self.tip.plan.as_ref().map(|_| now + LEARNERS_WAIT * self.settings.repeat);
     }
 
     /// A member to be says so when it has learnt of the plan.

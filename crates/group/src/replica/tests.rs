@@ -6,7 +6,7 @@ use base::Duration;
 
 use super::*;
 use crate::engine::Patience;
-use world::{HOP, World, seat};
+use world::{HOP, Wax, World, seat};
 
 mod world;
 
@@ -150,6 +150,29 @@ fn a_member_far_behind_takes_the_state_that_enough_vouch_for() {
 }
 
 #[test]
+fn a_member_ten_thousand_decisions_behind_takes_one_state_in_pieces() {
+    let settings = Settings { checkpoint_every: 4_000, ..Settings::default() };
+    let mut world = World::<Wax>::sealed(settings, 4);
+    // Leaders take turns meanwhile, and it is not among them.
+    let away = *world.members[&seat(0)].replica.members().leader(3);
+    world.down.insert(away);
+    for number in 0..10_000_u32 {
+        let command = [&number.to_be_bytes()[..], &[0; 60]].concat();
+        world.input(world.leader(), Input::Command(command));
+        world.run(millis(2));
+    }
+    let height = world.members[&world.leader()].replica.tip().height;
+    assert_eq!(height, 10_000);
+    world.down.remove(&away);
+    let pieces = world.pieces;
+    world.command(world.leader(), 10_000);
+    world.run(Duration::from_secs(2));
+    assert_eq!(world.states(), vec![numbers(0..10_001); 4]);
+    assert_eq!(world.members[&away].installs, 1);
+    assert!(world.pieces - pieces >= 2, "{}", world.pieces - pieces);
+}
+
+#[test]
 fn one_becomes_four_becomes_seven_becomes_four_under_load() {
     let mut world = World::new(Settings::default(), 1);
     let mut next = 0;
@@ -183,6 +206,27 @@ fn one_becomes_four_becomes_seven_becomes_four_under_load() {
     let leader = world.leader();
     let expected: Vec<Vec<u8>> = (0..next).map(|n| n.to_be_bytes().to_vec()).collect();
     assert_eq!(world.members[&leader].state, expected, "nothing is lost, nothing is repeated");
+}
+
+#[test]
+fn one_to_come_that_never_says_that_it_is_ready_does_not_keep_the_others_waiting_for_ever() {
+    let mut world = World::new(Settings::default(), 1);
+    let first = Tip::first(vec![seat(0)]).unwrap();
+    for number in 1..4 {
+        world.add(number, first.clone());
+    }
+    world.down.insert(seat(3));
+    world.input(seat(0), Input::Wish((0..4).map(seat).collect()));
+    world.run(millis(500));
+    assert_eq!(world.members[&seat(0)].replica.tip().seats.len(), 1, "it may still come");
+    world.run(Duration::from_secs(3));
+    assert_eq!(world.members[&seat(0)].replica.tip().seats.len(), 4);
+    world.command(seat(0), 0);
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.states(), vec![numbers(0..1); 3]);
+    world.down.remove(&seat(3));
+    world.run(Duration::from_secs(3));
+    assert_eq!(world.states(), vec![numbers(0..1); 4]);
 }
 
 #[test]

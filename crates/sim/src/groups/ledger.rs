@@ -6,6 +6,7 @@ use std::{
     rc::Rc,
 };
 
+use base::PublicKey;
 use group::{Roll, Seat, Tip};
 
 use crate::Node;
@@ -15,8 +16,13 @@ pub(crate) type Shared = Rc<RefCell<Ledger>>;
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// How many may be at fault at once.
-    faults_max: usize,
+    /// The machines that are to sit here, one circle after another.
+    circles: Vec<BTreeSet<Node>>,
+    /// Which of them sits here now, and which is wanted.
+    circle: usize,
+    wanted: usize,
+    /// The key of each machine.
+    keys: Vec<PublicKey>,
     /// Who lies.
     liars: BTreeSet<Node>,
     /// Who has lost what it said, and the height at which that does not matter any more.
@@ -38,18 +44,57 @@ enum Amnesia {
 }
 
 impl Ledger {
-    pub(crate) fn new(tip: Tip, state: Rc<[u8]>, liars: BTreeSet<Node>) -> Shared {
-        let faults_max = tip.members().faults();
-        let seats = tip.seats.iter().copied().collect();
+    /// Machines with these keys, of which the first circle sits here at first.
+    pub(crate) fn new(
+        circles: Vec<BTreeSet<Node>>,
+        keys: Vec<PublicKey>,
+        state: Rc<[u8]>,
+        liars: BTreeSet<Node>,
+    ) -> Shared {
+        let seat = |node: &Node| Seat { key: keys[node.index()], incarnation: 0 };
+        let first = circles.first().into_iter().flatten().map(seat).collect();
+        let tip = Tip::first(first).expect("there are members");
+        let seats = keys.iter().map(|key| Seat { key: *key, incarnation: 0 }).collect();
         let (amnesiacs, began) = (BTreeMap::new(), (tip.clone(), state));
-        Rc::new(RefCell::new(Ledger { faults_max, liars, amnesiacs, seats, tip, began }))
+        let (circle, wanted) = (0, 0);
+        let ledger = Ledger { circles, circle, wanted, keys, liars, amnesiacs, seats, tip, began };
+        Rc::new(RefCell::new(ledger))
     }
 
-    /// Whether another disk may be lost.
+    /// From now on the next circle is to sit here, as soon as the one before it does.
+    pub(crate) fn want_next(&mut self) {
+        self.wanted = (self.wanted + 1).min(self.circles.len() - 1);
+    }
+
+    /// Whether it was ever wanted that others sit here than at first.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.wanted > 0
+    }
+
+    /// The machines that are to sit here, by their keys.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = PublicKey> {
+        let circle = &self.circles[self.wanted.min(self.circle + 1)];
+        circle.iter().map(|node| self.keys[node.index()])
+    }
+
+    /// Whether this machine is to sit here in the end.
+    pub(crate) fn is_wanted(&self, node: Node) -> bool {
+        self.circles[self.wanted].contains(&node)
+    }
+
+    /// How many machines there are.
+    pub(crate) fn machines(&self) -> u16 {
+        self.keys.len() as u16
+    }
+
+    /// Whether another disk may be lost: not if too many are at fault then, now or in a circle to come.
     pub(crate) fn may_fail(&self, node: Node) -> bool {
-        !self.liars.contains(&node)
-            && !self.amnesiacs.contains_key(&node)
-            && self.liars.len() + self.amnesiacs.len() < self.faults_max
+        let is_at_fault = |node: &Node| self.liars.contains(node) || self.is_amnesiac(*node);
+        let mut circles = self.circles[self.circle..].iter().filter(|one| one.contains(&node));
+        !is_at_fault(&node)
+            && circles.all(|circle| {
+                circle.iter().filter(|node| is_at_fault(node)).count() < liars_max(circle.len())
+            })
     }
 
     /// A machine has forgotten what it said, up to this height.
@@ -67,6 +112,8 @@ impl Ledger {
     pub(crate) fn on_decided(&mut self, tip: Tip, state: impl FnOnce() -> Rc<[u8]>) {
         if tip.epoch != self.tip.epoch {
             self.began = (tip.clone(), state());
+            let next = self.circles.get(self.circle + 1);
+            self.circle += usize::from(next.is_some_and(|next| self.is_circle(next, &tip.seats)));
         }
         self.amnesiacs.retain(|_, amnesia| match amnesia {
             Amnesia::Seat(seat) => tip.seats.binary_search(seat).is_err(),
@@ -75,12 +122,17 @@ impl Ledger {
         self.tip = tip;
     }
 
-    /// Whether some honest member may wish that these be the members: each machine keeps its place.
+    /// Whether these are the machines of a circle.
+    fn is_circle(&self, circle: &BTreeSet<Node>, seats: &[Seat]) -> bool {
+        let keys: BTreeSet<_> = circle.iter().map(|node| self.keys[node.index()]).collect();
+        seats.len() == keys.len() && seats.iter().all(|seat| keys.contains(&seat.key))
+    }
+
+    /// Whether some honest member may wish that these be the members.
     pub(crate) fn may_wish(&self, seats: &[Seat]) -> bool {
-        let keys = |seats: &[Seat]| seats.iter().map(|seat| seat.key).collect::<BTreeSet<_>>();
+        let last = self.wanted.min(self.circle + 1);
         seats.iter().all(|seat| self.seats.contains(seat))
-            && seats.len() == self.tip.seats.len()
-            && keys(seats) == keys(&self.tip.seats)
+            && self.circles[self.circle..=last].iter().any(|one| self.is_circle(one, seats))
     }
 
     /// Who sits in the group, as an authority would say.
@@ -92,4 +144,9 @@ impl Ledger {
     pub(crate) fn is_amnesiac(&self, node: Node) -> bool {
         self.amnesiacs.contains_key(&node)
     }
+}
+
+/// How many of so many may be at fault.
+pub(crate) fn liars_max(count: usize) -> usize {
+    count.saturating_sub(1) / 3
 }

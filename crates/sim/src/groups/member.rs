@@ -431,7 +431,7 @@ impl<T: Tamper> Member<T> {
             return;
         }
         self.petition_at = Some(now + PETITION_EVERY);
-        for node in 0..self.site.first.seats.len() as u16 {
+        for node in 0..self.site.ledger.borrow().machines() {
             if node != self.node.0 {
                 out.send(Node(node), Letter::Petition(self.seat));
             }
@@ -444,10 +444,12 @@ impl<T: Tamper> Member<T> {
         self.wish(now, out);
     }
 
-    /// Wishes that who has begun anew sits where it sat.
+    /// Wishes that those machines sit here that should, each on its newest seat.
     fn wish(&mut self, now: Instant, out: &mut Out<T>) {
         let tip = self.lives[0].replica.tip();
-        let seats: Vec<Seat> = tip.seats.iter().map(|seat| self.successor(seat)).collect();
+        let mut seats: Vec<Seat> =
+            self.site.ledger.borrow().wanted().map(|key| self.newest(key)).collect();
+        seats.sort_unstable();
         let wished = (tip.epoch, seats.clone());
         if self.wished.as_ref() != Some(&wished) {
             self.wished = Some(wished);
@@ -457,8 +459,11 @@ impl<T: Tamper> Member<T> {
         }
     }
 
-    fn successor(&self, seat: &Seat) -> Seat {
-        self.petitions.get(&seat.key).map_or(*seat, |newer| *newer.max(seat))
+    /// The newest seat of a machine that is known.
+    fn newest(&self, key: PublicKey) -> Seat {
+        let seats = &self.lives[0].replica.tip().seats;
+        let known = seats.iter().filter(|seat| seat.key == key).chain(self.petitions.get(&key));
+        known.max().copied().unwrap_or(Seat { key, incarnation: 0 })
     }
 
     /// Begins anew if its disk is an old one, and asks an authority if it has lost touch.
@@ -471,8 +476,7 @@ impl<T: Tamper> Member<T> {
             self.begin_anew(now, out);
             return;
         }
-        let epoch = life.replica.tip().epoch;
-        if !self.petitions.is_empty() && self.wished.as_ref().is_none_or(|(at, _)| *at != epoch) {
+        if !self.petitions.is_empty() || self.site.ledger.borrow().is_changing() {
             self.wish(now, out);
         }
         let life = &self.lives[0];

@@ -72,6 +72,11 @@ impl Oracle {
         self.tip.height
     }
 
+    /// From now on other machines are to sit here.
+    pub(crate) fn want_next(&mut self) {
+        self.ledger.borrow_mut().want_next();
+    }
+
     fn on_decided(
         &mut self,
         now: Instant,
@@ -249,6 +254,9 @@ impl Oracle {
             let Some(member) = world.actor(node).member().filter(|one| one.is_honest()) else {
                 continue;
             };
+            if !self.ledger.borrow().is_wanted(node) {
+                continue;
+            }
             let life = member.life();
             if life.tip.height < height {
                 let what = format!("{node} knows {} of {height}", life.tip.height);

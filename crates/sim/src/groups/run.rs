@@ -6,14 +6,14 @@ use std::{
 };
 
 use base::{Duration, Instant, Rng};
-use group::{Doubt, Patience, Seat, Settings, Tip};
+use group::{Doubt, Patience, Settings};
 
 use crate::{Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World};
 
 use super::{
     actor::Party,
     customer::{Customer, Habit},
-    ledger::{Ledger, Shared},
+    ledger::{Ledger, Shared, liars_max},
     member::{Hardware, Member, Site},
     notary::Safe,
     oracle::Oracle,
@@ -36,10 +36,12 @@ pub(crate) const MARKS: &[&str] = &[
     "somebody lies",
     BELIEVED,
     DECIDED,
+    GREW,
 ];
 
 const BELIEVED: &str = "an answer is believed";
 const DECIDED: &str = "a height is decided";
+const GREW: &str = "one becomes four, seven and four again";
 
 /// After nobody asks for more, and again after one last order each, so long is waited (B5). What was open when
 /// the faults ended is judged at the end of both.
@@ -87,6 +89,7 @@ pub(crate) fn play(plan: &Plan, rng: &mut Rng, tamper: &impl Tamper, lines_max: 
     outcome.marks.pass_many(BELIEVED, oracle.believed);
     outcome.marks.pass_many(DECIDED, oracle.height());
     outcome.marks.pass_if(!plan.liars.is_empty(), "somebody lies");
+    outcome.marks.pass_if(plan.circles.len() > 1, GREW);
     outcome
 }
 
@@ -96,6 +99,11 @@ fn perform<T: Tamper>(
     plan: &Plan,
 ) -> Result<(), Violation> {
     let healed_at = Instant::START + plan.span;
+    for circle in 1..plan.circles.len() as u32 {
+        let change_at = Instant::START + plan.span * circle / plan.circles.len() as u32;
+        world.run_until(change_at, oracle)?;
+        oracle.want_next();
+    }
     world.run_until(healed_at, oracle)?;
     world.heal();
     // Work goes on for a while without faults, then nobody asks for more.
@@ -114,7 +122,7 @@ fn perform<T: Tamper>(
     let height = oracle.height();
     world.run_until(end_at, oracle)?;
     oracle.judge_end(world, height).map_err(|broken| Violation { broken, at: end_at })?;
-    if plan.liars.is_empty() {
+    if plan.liars.is_empty() && plan.circles.len() == 1 {
         // What was late before the faults ended may still be on its way.
         world.run_until(end_at + plan.faults.late_max, oracle)?;
         let said = world.counts()[Kind::Deliver];
@@ -143,7 +151,10 @@ fn each_customer<T: Tamper>(world: &mut World<Party<T>>, what: impl Fn(&mut Cust
 pub(crate) struct Plan {
     pub(crate) faults: Faults,
     pub(crate) settings: Settings,
+    /// How many machines there are.
     pub(crate) count: usize,
+    /// Which of them are to sit in the group, one circle after another.
+    pub(crate) circles: Vec<BTreeSet<Node>>,
     pub(crate) liars: BTreeMap<Node, (BTreeSet<Lie>, f64)>,
     pub(crate) habits: Vec<Habit>,
     pub(crate) hardware: Hardware,
@@ -155,11 +166,11 @@ pub(crate) struct Plan {
 impl Plan {
     fn draw(rng: &mut Rng) -> Plan {
         let faults = if rng.chance(0.1) { Faults::none() } else { Faults::draw(rng) };
-        let count = *rng.pick(&[4, 4, 4, 7]);
+        let circles = draw_circles(rng);
+        let count = circles.iter().map(BTreeSet::len).max().unwrap_or(0);
         let is_real = rng.chance(0.015);
-        let liars_max = (count - 1) / 3;
-        let liars = if rng.chance(0.4) { 0 } else { 1 + rng.index(liars_max) };
-        let liars = draw_liars(count, liars, rng);
+        let liars = if rng.chance(0.4) { 0 } else { 1 + rng.index(liars_max(count)) };
+        let liars = draw_liars(&circles, liars, rng);
         let settings = draw_settings(rng);
         let pace = Duration::from_millis(*rng.pick(&[50, 300, 2_000]));
         let patience = Duration::from_millis(300 + rng.below(1_000));
@@ -175,7 +186,7 @@ impl Plan {
         let crash_gap = faults.crash_gap / 4;
         let faults = Faults { crash_gap, ..faults };
         let span = Duration::from_secs(if is_real { 8 } else { 40 });
-        Plan { faults, settings, count, liars, habits, hardware, is_real, span }
+        Plan { faults, settings, count, circles, liars, habits, hardware, is_real, span }
     }
 
     fn draw_twins(rng: &mut Rng) -> Plan {
@@ -214,6 +225,7 @@ impl Plan {
             faults,
             settings,
             count: 4,
+            circles: vec![nodes(0..4)],
             liars: BTreeMap::from([(liar, (lies, *rng.pick(&[0.3, 1.0])))]),
             habits: vec![Habit { pace, patience }; 2],
             hardware: Hardware {
@@ -229,12 +241,11 @@ impl Plan {
 
     pub(crate) fn build<T: Tamper>(&self, rng: &mut Rng, tamper: &T) -> (World<Party<T>>, Oracle) {
         let safe = Safe::new(self.count, self.is_real, rng);
-        let seats: Vec<Seat> =
-            (0..self.count).map(|n| Seat { key: safe.key(n), incarnation: 0 }).collect();
-        let first = Tip::first(seats).expect("there are members");
+        let keys = (0..self.count).map(|n| safe.key(n)).collect();
         let state = base::encode(&Tally::default()).into();
         let liars = self.liars.keys().copied().collect();
-        let ledger: Shared = Ledger::new(first.clone(), state, liars);
+        let ledger: Shared = Ledger::new(self.circles.clone(), keys, state, liars);
+        let first = ledger.borrow().tip.clone();
         let customers = (0..self.habits.len()).map(|n| ((self.count + n) as u16, rng.next_u64()));
         let secrets: Rc<BTreeMap<u16, u64>> = Rc::new(customers.collect());
         let site = Site {
@@ -272,12 +283,45 @@ impl Plan {
     }
 }
 
-fn draw_liars(count: usize, liars: usize, rng: &mut Rng) -> BTreeMap<Node, (BTreeSet<Lie>, f64)> {
-    let mut nodes: Vec<u16> = (0..count as u16).collect();
-    rng.shuffle(&mut nodes);
-    let liars = nodes.into_iter().take(liars).map(|node| {
+pub(crate) fn nodes(numbers: std::ops::Range<u16>) -> BTreeSet<Node> {
+    numbers.map(Node).collect()
+}
+
+/// Four machines or seven; or one that becomes four, seven, and some four of these.
+fn draw_circles(rng: &mut Rng) -> Vec<BTreeSet<Node>> {
+    match *rng.pick(&[4, 4, 4, 4, 4, 4, 7, 7, 1, 1]) {
+        1 => {
+            let mut last: Vec<Node> = nodes(0..7).into_iter().collect();
+            rng.shuffle(&mut last);
+            last.truncate(4);
+            vec![nodes(0..1), nodes(0..4), nodes(0..7), last.into_iter().collect()]
+        }
+        count => vec![nodes(0..count)],
+    }
+}
+
+/// So many at the most: no circle has more liars than it bears.
+fn draw_liars(
+    circles: &[BTreeSet<Node>],
+    count: usize,
+    rng: &mut Rng,
+) -> BTreeMap<Node, (BTreeSet<Lie>, f64)> {
+    let all: BTreeSet<Node> = circles.iter().flatten().copied().collect();
+    let mut order: Vec<Node> = all.into_iter().collect();
+    rng.shuffle(&mut order);
+    let mut liars = BTreeSet::new();
+    for node in order {
+        let may_lie = circles
+            .iter()
+            .filter(|circle| circle.contains(&node))
+            .all(|circle| circle.intersection(&liars).count() < liars_max(circle.len()));
+        if may_lie && liars.len() < count {
+            liars.insert(node);
+        }
+    }
+    let liars = liars.into_iter().map(|node| {
         let lies = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
-        (Node(node), (lies, *rng.pick(&[0.05, 0.3, 1.0])))
+        (node, (lies, *rng.pick(&[0.05, 0.3, 1.0])))
     });
     liars.collect()
 }

@@ -7,7 +7,12 @@ use group::Settings;
 
 use crate::{
     Faults, Kind,
-    groups::{customer::Habit, member::Hardware, run::Plan, tamper::Honest},
+    groups::{
+        customer::Habit,
+        member::Hardware,
+        run::{Plan, nodes},
+        tamper::Honest,
+    },
 };
 
 fn plan(count: usize) -> Plan {
@@ -18,6 +23,7 @@ fn plan(count: usize) -> Plan {
         faults: Faults::none(),
         settings: Settings::default(),
         count,
+        circles: vec![nodes(0..count as u16)],
         liars: BTreeMap::new(),
         habits: vec![habit],
         hardware,
