@@ -4,7 +4,8 @@ use base::{Digest, Domain, Instant, Malformed};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
-    ballot::Certificate,
+    ballot::{Certificate, Step},
+    lineage::Lineage,
     seal::{Notary, Seal, Sealable},
     seat::{Seat, Seats},
 };
@@ -45,9 +46,14 @@ pub enum Change {
     /// They are, from the next height on. Those that stay, and the new ones that say that they have caught
     /// up, are a quorum of them; who never says so can't keep the others from it.
     Enact {
+        /// The members, as they were planned. The batch has nothing else in it, since it is kept for those
+        /// who want to know how the members came to be these.
+        seats: Vec<Seat>,
         /// New members that have caught up, in order, with their seals on [`Ready`].
         ready: Vec<(Seat, Seal)>,
     },
+    /// Those who sat here before have decided that these do: what proves it, the same for all.
+    Prove(Certificate),
 }
 
 /// A member wishes that these be the members.
@@ -93,6 +99,33 @@ pub struct Tip {
     pub seats: Vec<Seat>,
     /// The members to be, in order, while they catch up.
     pub plan: Option<Vec<Seat>>,
+    /// The last change of members, until it is proven.
+    pub unproven: Option<Unproven>,
+    /// How the members came to be these. If a change was not proven before the next one, what came before it
+    /// leads nowhere, and is forgotten.
+    pub lineage: Lineage,
+}
+
+/// A change of members of which not all can know yet what proves it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Unproven {
+    /// Where it was decided.
+    pub height: u64,
+    /// The batch that it was in.
+    pub batch: Batch,
+    /// Those who decided it, in order.
+    pub seats: Vec<Seat>,
+}
+
+impl Unproven {
+    /// Whether these are votes that prove it.
+    fn is_proven_by<N: Notary>(&self, proof: &Certificate, group: &Digest, notary: &N) -> bool {
+        proof.height == self.height
+            && proof.step == Step::Precommit
+            && proof.value == self.batch.digest()
+            && Seats::new(self.seats.clone())
+                .is_some_and(|seats| proof.is_valid(group, &seats, notary))
+    }
 }
 
 /// Every so often another member leads, so that none can keep somebody's commands out for ever.
@@ -109,6 +142,8 @@ impl Tip {
             epoch: 1,
             seats: seats.list().to_vec(),
             plan: None,
+            unproven: None,
+            lineage: Lineage::default(),
         })
     }
 
@@ -149,14 +184,20 @@ impl Tip {
                     && wishes.iter().all(|(seat, _)| members.contains(seat))
                     && are_sealed(wishes, &|_| wish.clone())
             }
-            Change::Enact { ready } => {
-                let Some(plan) = &self.plan else { return false };
+            Change::Enact { seats, ready } => {
+                let Some(plan) = self.plan.as_ref().filter(|plan| *plan == seats) else {
+                    return false;
+                };
                 let bytes = |seat| {
                     Ready { epoch: self.epoch, seats: plan.clone(), seat }.sealed_bytes(group)
                 };
                 self.is_enough(ready.len())
                     && ready.iter().all(|(seat, _)| self.learners().any(|one| one == seat))
                     && are_sealed(ready, &bytes)
+            }
+            Change::Prove(proof) => {
+                let unproven = self.unproven.as_ref();
+                unproven.is_some_and(|change| change.is_proven_by(proof, group, notary))
             }
         }
     }
@@ -168,9 +209,18 @@ impl Tip {
         let mut tip = Tip { height, time: batch.time, leader: batch.leader, ..self.clone() };
         match &batch.change {
             Some(Change::Plan { seats, .. }) => tip.plan = Some(seats.clone()),
-            Some(Change::Enact { .. }) => {
-                if let Some(seats) = tip.plan.take() {
-                    (tip.seats, tip.epoch) = (seats, height + 1);
+            Some(Change::Enact { seats, .. }) => {
+                let before = std::mem::replace(&mut tip.seats, seats.clone());
+                (tip.plan, tip.epoch) = (None, height + 1);
+                let change = Unproven { height, batch: batch.clone(), seats: before };
+                if tip.unproven.replace(change).is_some() {
+                    tip.lineage = Lineage::default();
+                }
+            }
+            Some(Change::Prove(certificate)) => {
+                if let Some(Unproven { height, batch, .. }) = tip.unproven.take() {
+                    let certificate = certificate.clone();
+                    tip.lineage = tip.lineage.with(Decision { height, batch, certificate });
                 }
             }
             None => {}
@@ -201,7 +251,7 @@ impl Decision {
         let Decision { height, batch, certificate } = self;
         *height == tip.height + 1
             && certificate.height == *height
-            && certificate.step == crate::ballot::Step::Precommit
+            && certificate.step == Step::Precommit
             && certificate.value == batch.digest()
             && certificate.is_valid(group, &tip.members(), notary)
     }

@@ -4,7 +4,7 @@
 //! and on the time of each. What commands mean is not known here.
 //!
 //! Reading order: [`Seats`] are who decides; a [`Batch`] is what is decided, a [`Tip`] what the decisions so
-//! far leave behind for the next; [`Replica`] is one member, with the engine behind a seam of ours;
+//! far leave behind for the next, with the [`Lineage`] of its members; [`Replica`] is one member, with the engine behind a seam of ours;
 //! `Clock` is how members agree on the time; [`Trust`] is what somebody outside believes.
 
 mod ballot;
@@ -12,6 +12,7 @@ mod batch;
 mod clock;
 mod engine;
 mod hearing;
+mod lineage;
 mod message;
 mod pending;
 mod replica;
@@ -20,12 +21,13 @@ mod seat;
 mod trust;
 
 pub use ballot::{Certificate, Passage, Proposal, Step, Vote};
-pub use batch::{Batch, Change, Decision, Ready, Tip, Wish};
+pub use batch::{Batch, Change, Decision, Ready, Tip, Unproven, Wish};
 pub use clock::Doubt;
 pub use engine::{Evidence, Fact, Patience, Wait, Word};
 pub use hearing::Hearing;
+pub use lineage::{Lineage, Roll};
 pub use message::{Message, Summary};
 pub use replica::{Input, Output, Record, Replica, Settings, Sizes};
 pub use seal::{Ed25519, Notary, Seal, Sealable, Sealed};
 pub use seat::{Seat, Seats};
-pub use trust::{Roll, Trust};
+pub use trust::Trust;

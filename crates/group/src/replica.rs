@@ -12,7 +12,7 @@ use base::{Digest, Instant, Machine};
 
 use crate::{
     ballot::{Certificate, Step, Vote},
-    batch::{Batch, Decision, Tip},
+    batch::{Batch, Change, Decision, Tip},
     clock::Clock,
     engine::{Deed, Engine, Evidence, Fact, Wait, Word},
     message::{Message, Summary},
@@ -96,6 +96,9 @@ pub struct Replica<N> {
     say_again_at: Option<Instant>,
     /// Until when all members to be are waited for, and not only so many that they can decide.
     wait_at: Option<Instant>,
+    /// What proves the last change of members, until that is decided, and the mark of the log before it.
+    proof: Option<Certificate>,
+    proof_mark: u64,
     greeting: Option<Greeting>,
     catching_up: CatchingUp,
     /// When who was last given decisions.
@@ -159,6 +162,8 @@ impl<N: Notary> Replica<N> {
             ready: BTreeMap::new(),
             say_again_at: None,
             wait_at: None,
+            proof: None,
+            proof_mark: 0,
             served: BTreeMap::new(),
             replay: None,
             time_asked_at: None,
@@ -214,7 +219,8 @@ impl<N: Notary> Replica<N> {
     /// Of the log up to this mark nothing is needed, once what was decided has been applied and stored.
     pub fn mark_behind(&self) -> u64 {
         // A record may also have the beginning of the next height.
-        if self.is_alone() { self.decided_mark } else { self.decided_mark.saturating_sub(1) }
+        let behind = self.decided_mark.saturating_sub(u64::from(!self.is_alone()));
+        if self.proof.is_some() { behind.min(self.proof_mark) } else { behind }
     }
 
     /// Whether something waits to be decided.
@@ -356,12 +362,12 @@ impl<N: Notary> Replica<N> {
 
     fn next_batch(&self, now: Instant) -> Batch {
         let Settings { batch_count_max, batch_bytes_max, .. } = self.settings;
-        Batch {
-            leader: self.me,
-            time: self.time(now),
-            commands: self.pending.first(batch_count_max, batch_bytes_max),
-            change: self.change_due(),
-        }
+        let change = self.change_due();
+        let commands = match change {
+            Some(Change::Enact { .. }) => Vec::new(),
+            _ => self.pending.first(batch_count_max, batch_bytes_max),
+        };
+        Batch { leader: self.me, time: self.time(now), commands, change }
     }
 
     fn propose(&mut self, round: u32, now: Instant) {
@@ -417,12 +423,13 @@ impl<N: Notary> Replica<N> {
             self.pending.on_decided(command);
         }
         self.tip = self.tip.after(&decision.batch);
+        self.take_proof(&decision.certificate);
         self.decided_mark = self.mark + 1;
         self.members = self.tip.members();
         self.has_left = !self.is_member() && (was_member || self.has_left);
         // Who is to become a member is told at once, so that it does not miss what comes next.
         if decision.batch.leader == self.me {
-            let message = Message::Decisions(vec![self.with_seal(&decision)]);
+            let message = Message::Decisions(vec![self.shown(&decision)]);
             let learners = learners.into_iter().chain(self.tip.learners().copied());
             for to in learners.collect::<BTreeSet<_>>() {
                 out.push(Output::Send { to, message: message.clone() });
@@ -665,7 +672,10 @@ impl<N: Notary> Replica<N> {
             self.ask_time(now, out);
         }
         let is_fit = is_known && (is_old || self.judged.contains(&value))
-            || is_fit && is_in_time && (is_old || batch.leader == seat) && self.is_sound(&batch);
+            || is_fit
+                && is_in_time
+                && (is_old || batch.leader == seat && !self.is_proof_left_out(&batch))
+                && self.is_sound(&batch);
         if is_fit {
             self.keep(round, value, batch);
             if !is_old {
@@ -683,7 +693,9 @@ impl<N: Notary> Replica<N> {
     fn is_sound(&self, batch: &Batch) -> bool {
         let bytes: usize = batch.commands.iter().map(Vec::len).sum();
         let change = batch.change.as_ref();
+        let is_enacted = matches!(change, Some(Change::Enact { .. }));
         batch.time >= self.tip.time
+            && !(is_enacted && bytes > 0)
             && batch.commands.len() <= self.settings.batch_count_max
             && bytes <= self.settings.batch_bytes_max
             && change.is_none_or(|change| self.tip.admits(change, &self.group, &self.notary))
@@ -715,6 +727,7 @@ impl<N: Notary> Machine for Replica<N> {
             Input::Persisted { mark } => self.safe = self.safe.max(mark.min(self.mark)),
             Input::State { height, state } => self.on_state(height, state),
             Input::Wish(seats) => self.on_own_wish(now, seats, out),
+            Input::Hint(seats) => self.on_hint(now, seats, out),
         }
         self.run(now, out);
     }

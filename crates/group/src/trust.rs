@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use base::{Digest, Domain};
-use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
-    batch::Tip,
+    batch::Decision,
+    lineage::Roll,
+    seal::Notary,
     seat::{Seat, Seats},
 };
 
@@ -17,23 +18,6 @@ const ANSWER: Domain = Domain::new("group answer v1");
 
 /// So many requests can be open at once.
 const SLOTS_MAX: usize = 1_024;
-
-/// Who sits in a group since when, and who leads. Who leads is a hint.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
-pub struct Roll {
-    /// The first height at which the members were these.
-    pub epoch: u64,
-    /// The members, in order.
-    pub seats: Vec<Seat>,
-    /// Who leads.
-    pub leader: Seat,
-}
-
-impl From<&Tip> for Roll {
-    fn from(tip: &Tip) -> Roll {
-        Roll { epoch: tip.epoch, seats: tip.seats.clone(), leader: tip.leader }
-    }
-}
 
 /// A group, as somebody outside knows it.
 #[derive(Debug)]
@@ -120,12 +104,34 @@ impl Trust {
             self.news.insert(from, roll);
             return false;
         }
-        (self.epoch, self.seats) = (roll.epoch, seats);
+        self.adopt(roll.epoch, seats);
+        true
+    }
+
+    /// Somebody, be it who it may, shows how the members have changed. Whether they are others now than
+    /// was known.
+    pub fn on_changes<N: Notary>(
+        &mut self,
+        changes: &[Decision],
+        group: &Digest,
+        notary: &N,
+    ) -> bool {
+        let (epoch, seats) = (self.epoch, self.seats.list().to_vec());
+        let roll = Roll { epoch, seats, leader: *self.seats.leader(0) };
+        let Roll { epoch, seats, leader } = roll.after(changes, group, notary);
+        let is_news = epoch > self.epoch;
+        if let Some(seats) = Seats::new(seats).filter(|_| is_news) {
+            self.adopt(epoch, seats.led_by(leader));
+        }
+        is_news
+    }
+
+    fn adopt(&mut self, epoch: u64, seats: Seats) {
+        (self.epoch, self.seats) = (epoch, seats);
         self.news.clear();
         for slot in self.slots.values_mut() {
             slot.answers.retain(|seat, _| self.seats.contains(seat));
         }
-        true
     }
 }
 

@@ -228,7 +228,7 @@ pub(crate) fn specimens() -> Vec<(&'static str, Message)> {
 fn members() -> Vec<(&'static str, group::Message)> {
     use group::{
         Batch, Certificate, Change, Decision, Message, Passage, Proposal, Seal, Sealed, Seat, Step,
-        Summary, Tip, Vote, Word,
+        Summary, Tip, Unproven, Vote, Word,
     };
     let seat = |n: u8| Seat { key: PublicKey::from_bytes([n; 32]), incarnation: u32::from(n) };
     let (digest, seal) = (Digest::from_bytes([7; 32]), Seal([9; 64]));
@@ -248,8 +248,14 @@ fn members() -> Vec<(&'static str, group::Message)> {
     let passage = Passage { height, round, is_precommit: false, votes };
     let batch = |change| Batch { leader: seat(1), time, commands: vec![vec![1, 2]], change };
     let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes: seals.clone() };
-    let enact = Change::Enact { ready: seals };
-    let decision = Decision { height, batch: batch(Some(enact)), certificate: certificate.clone() };
+    let enact = Change::Enact { seats: vec![seat(1), seat(3)], ready: seals };
+    let decision = |change| {
+        let certificate = certificate.clone();
+        Decision { height, batch: batch(Some(change)), certificate }
+    };
+    let decisions = vec![decision(enact.clone()), decision(Change::Prove(certificate.clone()))];
+    let unproven = Unproven { height, batch: batch(Some(enact)), seats: vec![seat(1)] };
+    let lineage = base::decode(&base::encode(&decisions), 1 << 20).expect("it is a lineage");
     let tip = Tip {
         height,
         time,
@@ -257,6 +263,8 @@ fn members() -> Vec<(&'static str, group::Message)> {
         epoch: 2,
         seats: vec![seat(1)],
         plan: Some(vec![seat(1), seat(3)]),
+        unproven: Some(unproven),
+        lineage,
     };
     let (epoch, seats) = (2, vec![seat(1), seat(3)]);
     vec![
@@ -268,7 +276,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("hello", Message::Hello { nonce: 3 }),
         ("welcome", Message::Welcome { nonce: 3, time, height, seen: Some(vote) }),
         ("behind", Message::Behind { height }),
-        ("decisions", Message::Decisions(vec![decision])),
+        ("decisions", Message::Decisions(decisions)),
         ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),
         ("fetch piece", Message::Fetch { height, from: 1 }),
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),

@@ -6,11 +6,12 @@ use base::{Digest, Domain, Instant};
 
 use super::{Output, Record, Replica, serving::PIECE_BYTES};
 use crate::{
-    batch::Decision,
+    batch::{Decision, Tip},
     engine::Engine,
+    lineage::Roll,
     message::{Message, Summary},
     seal::Notary,
-    seat::Seat,
+    seat::{Seat, Seats},
 };
 
 const STATE: Domain = Domain::new("group state v1");
@@ -28,8 +29,12 @@ pub(super) struct CatchingUp {
     asks_left: usize,
     /// Whom to ask next.
     turn: usize,
-    /// What each member offers.
+    /// What each member offers: those that are known, and those that are proven.
     offers: BTreeMap<Seat, Summary>,
+    /// The newest members of whom it is proven that they sit here, or did.
+    roll: Option<Roll>,
+    /// Who is said to sit here. At most [`Seats::COUNT_MAX`].
+    hints: Vec<Seat>,
     fetch: Option<Fetch>,
 }
 
@@ -64,8 +69,9 @@ impl<N: Notary> Replica<N> {
 
     /// Somebody knows more. Asks it, unless something has been asked just now.
     pub(super) fn ask(&mut self, now: Instant, whom: Seat, out: &mut Vec<Output>) {
+        let whom_count = self.whom().len();
         let state = &mut self.catching_up;
-        state.asks_left = 2 * self.members.list().len();
+        state.asks_left = 2 * whom_count;
         if state.again_at.is_none() && state.fetch.is_none() {
             state.again_at = Some(now + self.settings.repeat);
             let message = Message::Behind { height: self.tip.height };
@@ -73,12 +79,37 @@ impl<N: Notary> Replica<N> {
         }
     }
 
+    /// All that may know more: those that are known to sit here, proven to, and said to.
+    fn whom(&self) -> Vec<Seat> {
+        let CatchingUp { roll, hints, .. } = &self.catching_up;
+        let proven = roll.iter().flat_map(|roll| &roll.seats);
+        let mut whom = Vec::new();
+        for seat in self.members.list().iter().chain(proven).chain(hints) {
+            if *seat != self.me && !whom.contains(seat) {
+                whom.push(*seat);
+            }
+        }
+        whom
+    }
+
+    /// Asks those that are said to sit here. What they answer proves itself, or enough vouch for it.
+    pub(super) fn on_hint(&mut self, now: Instant, mut seats: Vec<Seat>, out: &mut Vec<Output>) {
+        seats.truncate(Seats::COUNT_MAX);
+        self.catching_up.hints = seats.clone();
+        for to in seats.into_iter().filter(|seat| *seat != self.me) {
+            let message = Message::Behind { height: self.tip.height };
+            out.push(Output::Send { to, message });
+        }
+        self.catching_up.asks_left = 2 * self.whom().len();
+        self.catching_up.again_at = Some(now + self.settings.repeat);
+    }
+
     /// Asks the next member for what comes next.
     pub(super) fn ask_next(&mut self, now: Instant, out: &mut Vec<Output>) {
         if self.catching_up.fetch.is_some() {
             return;
         }
-        let others: Vec<Seat> = self.others().collect();
+        let others = self.whom();
         if let Some(to) = others.get(self.catching_up.turn % others.len().max(1)) {
             let message = Message::Behind { height: self.tip.height };
             out.push(Output::Send { to: *to, message });
@@ -147,15 +178,23 @@ impl<N: Notary> Replica<N> {
     ) {
         let is_of_use = summary.tip.height > self.tip.height
             && summary.bytes <= self.settings.state_bytes_max
-            && crate::Seats::new(summary.tip.seats.clone()).is_some();
-        if !is_of_use || !self.members.contains(&from) || self.catching_up.fetch.is_some() {
+            && Seats::new(summary.tip.seats.clone()).is_some();
+        if !is_of_use || self.catching_up.fetch.is_some() {
+            return;
+        }
+        let (members, proven) = (self.members.clone(), self.prove(&summary.tip));
+        if !members.contains(&from) && !proven.contains(&from) {
             return;
         }
         let offers = &mut self.catching_up.offers;
+        offers.retain(|seat, _| members.contains(seat) || proven.contains(seat));
         offers.insert(from, summary.clone());
-        let sources: Vec<Seat> =
-            offers.iter().filter(|(_, offer)| **offer == summary).map(|(seat, _)| *seat).collect();
-        if sources.len() >= self.members.witnesses() {
+        let equal = offers.iter().filter(|(_, offer)| **offer == summary).map(|(seat, _)| *seat);
+        let sources: Vec<Seat> = equal.collect();
+        let are_enough = |seats: &Seats| {
+            sources.iter().filter(|seat| seats.contains(seat)).count() >= seats.witnesses()
+        };
+        if are_enough(&members) || are_enough(&proven) {
             let (bytes, again_at, unanswered) = (Vec::new(), now, 0);
             let (is_mixed, is_strict) = (false, false);
             let fetch =
@@ -166,6 +205,17 @@ impl<N: Notary> Replica<N> {
             // Another one has to say the same.
             self.ask_next(now, out);
         }
+    }
+
+    /// The newest members as far as they are proven, by what was shown before and by this.
+    fn prove(&mut self, tip: &Tip) -> Seats {
+        let known = Roll::from(&self.tip);
+        let roll = self.catching_up.roll.take().filter(|roll| roll.epoch > known.epoch);
+        let roll = roll.unwrap_or(known);
+        let roll = roll.after(tip.lineage.since(roll.epoch), &self.group, &self.notary);
+        let seats = Seats::new(roll.seats.clone()).unwrap_or_else(|| self.members.clone());
+        self.catching_up.roll = Some(roll);
+        seats
     }
 
     fn fetch_on(&mut self, now: Instant, out: &mut Vec<Output>) {
@@ -222,11 +272,13 @@ impl<N: Notary> Replica<N> {
         let Some(Fetch { summary, bytes, sources, .. }) = self.catching_up.fetch.take() else {
             return;
         };
-        let epoch = self.tip.epoch;
+        let (epoch, was_member) = (self.tip.epoch, self.is_member());
         self.leave_height();
         self.catching_up = CatchingUp::default();
         self.tip = summary.tip.clone();
         self.members = self.tip.members();
+        self.has_left = !self.is_member() && (was_member || self.has_left);
+        self.proof = None;
         self.clock.on_decided(self.tip.time, now);
         let (patience, members) = (self.settings.patience, self.members.clone());
         self.engine = Engine::new(self.group, self.me, patience, self.tip.height + 1, members);

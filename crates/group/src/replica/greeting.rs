@@ -60,14 +60,13 @@ impl<N: Notary> Replica<N> {
     }
 
     pub(super) fn on_hello(&mut self, now: Instant, from: Seat, nonce: u64, out: &mut Vec<Output>) {
-        if self.knows(&from) {
-            // Not the time of the last decision: a liar may have made that one early, and if it were handed
-            // on as anybody's own time, the next could be earlier by as much again.
-            let (time, height) = (self.clock.time(now), self.tip.height);
-            let seen = self.seen.get(&from).cloned();
-            let message = Message::Welcome { nonce, time, height, seen };
-            out.push(Output::Send { to: from, message });
-        }
+        // Not the time of the last decision: a liar may have made that one early, and if it were handed on as
+        // anybody's own time, the next could be earlier by as much again. Who has sat here once is answered
+        // too, so that it learns that it has left.
+        let (time, height) = (self.clock.time(now), self.tip.height);
+        let seen = self.seen.get(&from).cloned();
+        let message = Message::Welcome { nonce, time, height, seen };
+        out.push(Output::Send { to: from, message });
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one message")]

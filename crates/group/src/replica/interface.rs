@@ -88,6 +88,8 @@ pub enum Input {
     },
     /// These should be the members.
     Wish(Vec<Seat>),
+    /// Somebody says that these are the members, which need not be so. They can be asked.
+    Hint(Vec<Seat>),
 }
 
 /// What a member can want done.

@@ -6,7 +6,8 @@ use base::Instant;
 
 use super::{Output, Replica};
 use crate::{
-    batch::{Change, Ready, Wish},
+    ballot::Certificate,
+    batch::{Batch, Change, Ready, Unproven, Wish},
     message::Message,
     seal::{Notary, Seal, Sealable as _},
     seat::{Seat, Seats},
@@ -18,13 +19,17 @@ const LEARNERS_WAIT: u32 = 4;
 impl<N: Notary> Replica<N> {
     /// The change of members that can be decided next.
     pub(super) fn change_due(&self) -> Option<Change> {
+        if let Some(proof) = &self.proof {
+            return Some(Change::Prove(proof.clone()));
+        }
         if self.tip.plan.is_some() {
             let learners = self.tip.learners();
             let ready: Vec<_> =
                 learners.filter_map(|seat| Some((*seat, *self.ready.get(seat)?))).collect();
             let are_all = ready.len() == self.tip.learners().count();
             if are_all || self.wait_at.is_none() && self.tip.is_enough(ready.len()) {
-                return Some(Change::Enact { ready });
+                let seats = self.tip.plan.clone().unwrap_or_default();
+                return Some(Change::Enact { seats, ready });
             }
         }
         let mut counts: BTreeMap<&Vec<Seat>, Vec<(Seat, Seal)>> = BTreeMap::new();
@@ -36,6 +41,34 @@ impl<N: Notary> Replica<N> {
             wishes.len() >= enough && self.tip.plan.as_ref() != Some(*seats)
         })?;
         Some(Change::Plan { seats: seats.clone(), wishes })
+    }
+
+    /// What proves a change of members is known when it is decided, to who is there. It must not be lost, so
+    /// the next thing that is decided is to have it.
+    pub(super) fn take_proof(&mut self, certificate: &Certificate) {
+        let is_change = |change: &Unproven| change.height == certificate.height;
+        if self.tip.unproven.as_ref().is_some_and(is_change) {
+            self.proof_mark = self.mark_behind();
+            self.proof = Some(self.with_seal(certificate));
+        } else if self.tip.unproven.is_none() {
+            self.proof = None;
+        }
+    }
+
+    /// Whether who leads has left out what proves the last change of members, although it is known. If it does
+    /// not know, somebody else has to lead: so a liar can't keep it from those who were not there.
+    pub(super) fn is_proof_left_out(&self, batch: &Batch) -> bool {
+        self.proof.is_some() && !matches!(batch.change, Some(Change::Prove(_)))
+    }
+
+    /// Whether it has sat here before, as far as can be told from what is known of the changes.
+    pub(super) fn has_sat(&self) -> bool {
+        let before = self.tip.unproven.iter().flat_map(|change| &change.seats);
+        let enacted = self.tip.lineage.changes().iter().filter_map(|change| {
+            let Some(Change::Enact { seats, .. }) = &change.batch.change else { return None };
+            Some(seats)
+        });
+        before.chain(enacted.flatten()).any(|seat| *seat == self.me)
     }
 
     pub(super) fn on_wish(&mut self, from: Seat, epoch: u64, seats: Vec<Seat>, seal: Seal) {

@@ -66,7 +66,8 @@ impl<N: Notary> Replica<N> {
                 self.cast.push(vote.what.clone());
             }
         }
-        self.say_again_at = (!self.is_member()).then_some(now);
+        self.has_left |= !self.is_member() && self.has_sat();
+        self.say_again_at = (!self.is_member() && !self.has_left).then_some(now);
         // Those that are to come may need it.
         if self.is_alone() && self.tip.plan.is_some() {
             out.push(self.want_state());
@@ -106,6 +107,7 @@ impl<N: Notary> Replica<N> {
                 self.replay = None;
                 if height <= self.tip.height {
                     self.batches.clear();
+                    self.take_proof(&certificate);
                     return Ok(());
                 }
                 let Some(batch) = batch.or(known).filter(|_| height == self.tip.height + 1) else {

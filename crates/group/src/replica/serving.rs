@@ -6,7 +6,7 @@ use base::Instant;
 
 use super::{Output, Replica, catching_up::digest_of_state};
 use crate::{
-    ballot::{Step, Vote},
+    ballot::{Certificate, Step, Vote},
     batch::{Decision, Tip},
     message::{Message, Summary},
     seal::{Notary, Sealable as _},
@@ -67,7 +67,7 @@ impl<N: Notary> Replica<N> {
                 bytes += bytes_of(decision);
                 is_first || bytes <= SERVED_BYTES_MAX
             });
-            let decisions = next.map(|decision| self.with_seal(decision)).collect();
+            let decisions = next.map(|decision| self.shown(decision)).collect();
             out.push(Output::Send { to: from, message: Message::Decisions(decisions) });
         } else if let Some((summary, _)) = self.checkpoints.back()
             && summary.tip.height > height
@@ -77,9 +77,8 @@ impl<N: Notary> Replica<N> {
     }
 
     /// What was decided alone gets its seal when somebody else wants to see it.
-    pub(super) fn with_seal(&self, decision: &Decision) -> Decision {
-        let mut decision = decision.clone();
-        let certificate = &mut decision.certificate;
+    pub(super) fn with_seal(&self, certificate: &Certificate) -> Certificate {
+        let mut certificate = certificate.clone();
         if certificate.seals.is_empty() {
             let vote = Vote {
                 height: certificate.height,
@@ -91,7 +90,14 @@ impl<N: Notary> Replica<N> {
             let seal = self.notary.seal(&vote.sealed_bytes(&self.group));
             certificate.seals.push((self.me, seal));
         }
-        decision
+        certificate
+    }
+
+    /// A decision as others want to see it.
+    pub(super) fn shown(&self, decision: &Decision) -> Decision {
+        let Decision { height, batch, certificate } = decision;
+        let certificate = self.with_seal(certificate);
+        Decision { height: *height, batch: batch.clone(), certificate }
     }
 
     pub(super) fn on_fetch(&mut self, from: Seat, height: u64, start: u64, out: &mut Vec<Output>) {

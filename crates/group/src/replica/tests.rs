@@ -265,9 +265,19 @@ fn a_member_with_its_own_disk_is_welcomed() {
     assert_eq!(world.states(), vec![numbers(0..14); 4]);
 }
 
-/// A proposal of this member, sealed by it.
+/// A proposal of this member at the first height, sealed by it.
 fn proposal(number: u8, round: u32, valid_round: Option<u32>, batch: &Batch) -> Message {
-    let (height, value, seat) = (1, batch.digest(), seat(number));
+    proposal_at(1, number, round, valid_round, batch)
+}
+
+fn proposal_at(
+    height: u64,
+    number: u8,
+    round: u32,
+    valid_round: Option<u32>,
+    batch: &Batch,
+) -> Message {
+    let (value, seat) = (batch.digest(), seat(number));
     let what = crate::ballot::Proposal { height, round, value, valid_round, seat };
     let seal = world::notary(number).seal(&what.sealed_bytes(&world::group()));
     Message::Word(Word::Proposal(Sealed { what, seal }), Some(batch.clone()))
@@ -275,6 +285,89 @@ fn proposal(number: u8, round: u32, valid_round: Option<u32>, batch: &Batch) -> 
 
 fn batch(leader: u8, time: Instant) -> Batch {
     Batch { leader: seat(leader), time, commands: Vec::new(), change: None }
+}
+
+/// Whether the records that this member has written since say that a proposal of a round is fit.
+fn judgements(world: &World, number: u8, since: usize) -> Vec<(u32, bool)> {
+    let mut judgements = Vec::new();
+    for record in &world.log(number)[since..] {
+        for record in base::decode::<Vec<Record>>(record, record.len()).unwrap() {
+            if let Record::Fact(_, Fact::Judged { round, is_fit, .. }) = record {
+                judgements.push((round, is_fit));
+            }
+        }
+    }
+    judgements
+}
+
+/// All of these wish that those be the members, who come if they are not there yet.
+fn reseat(world: &mut World, from: std::ops::Range<u8>, to: std::ops::Range<u8>) {
+    let first = Tip::first(vec![seat(0)]).unwrap();
+    for number in to.clone() {
+        if !world.members.contains_key(&seat(number)) {
+            world.add(number, first.clone());
+        }
+    }
+    let seats: Vec<Seat> = to.map(seat).collect();
+    for number in from {
+        world.input(seat(number), Input::Wish(seats.clone()));
+    }
+}
+
+#[test]
+fn who_has_slept_through_every_change_of_members_finds_the_group_again() {
+    let settings = Settings { checkpoint_every: 5, recent_max: 10, ..Settings::default() };
+    let mut world = World::new(settings, 1);
+    let mut next = 0;
+    for (from, to) in [(0..1, 0..4), (0..4, 0..7), (0..7, 4..8)] {
+        reseat(&mut world, from, to);
+        for _ in 0..50 {
+            world.command(world.leader(), next);
+            next += 1;
+            world.run(millis(20));
+        }
+        world.run(Duration::from_secs(3));
+    }
+    let tip = world.members[&seat(4)].replica.tip().clone();
+    assert_eq!((tip.seats.len(), tip.lineage.changes().len(), tip.unproven), (4, 3, None));
+    // Whom it has known are all gone.
+    world.down.extend((0..4).map(seat));
+    world.add(9, Tip::first(vec![seat(0)]).unwrap());
+    world.run(Duration::from_secs(3));
+    assert!(world.members[&seat(9)].state.is_empty());
+    world.input(seat(9), Input::Hint((4..8).map(seat).collect()));
+    world.run(Duration::from_secs(3));
+    assert_eq!(world.members[&seat(9)].replica.tip().seats, tip.seats);
+    assert_eq!(world.members[&seat(9)].state.len() as u32, next);
+}
+
+#[test]
+fn who_leaves_out_what_proves_a_change_of_members_is_not_followed() {
+    let mut world = World::new(Settings::default(), 1);
+    reseat(&mut world, 0..1, 0..4);
+    let is_told = |world: &World| (1..4).find(|n| world.members[&seat(*n)].replica.proof.is_some());
+    let told = loop {
+        world.run(HOP / 5);
+        if let Some(told) = is_told(&world) {
+            break told;
+        }
+    };
+    let replica = &world.members[&seat(told)].replica;
+    let height = replica.tip().height + 1;
+    let mut leaders = (0..4).map(|round| (round, *replica.members().leader(round)));
+    let (round, leader) = leaders.find(|(_, leader)| *leader != seat(told)).unwrap();
+    let number = (0..4).find(|number| seat(*number) == leader).unwrap();
+    let (time, proof) = (replica.time(world.now), replica.proof.clone().unwrap());
+    let mut left_out = batch(number, time);
+    let since = world.log_len(told);
+    for change in [None, Some(Change::Prove(proof))] {
+        left_out.change = change;
+        // Each in a later round that this member leads.
+        let round = round + if left_out.change.is_some() { 8 } else { 4 };
+        let message = proposal_at(height, number, round, None, &left_out);
+        world.input(seat(told), Input::Heard { from: leader, message, is_fit: true });
+    }
+    assert_eq!(judgements(&world, told, since), [(round + 4, false), (round + 8, true)]);
 }
 
 #[test]
@@ -306,20 +399,12 @@ fn to_say_that_a_quorum_has_seen_a_batch_does_not_make_its_time_plausible_later(
     let liar = (0..4).find(|number| seat(*number) == *members.leader(1)).unwrap();
     let honest = (0..4).find(|number| seat(*number) == *members.leader(2)).unwrap();
     let early = batch(liar, Instant::from_secs(3_600));
-    let mut judgements = Vec::new();
+    let since = world.log_len(honest);
     for (round, valid_round) in [(1, Some(0)), (5, None)] {
         let message = proposal(liar, round, valid_round, &early);
-        let known = world.log_len(honest);
         world.input(seat(honest), Input::Heard { from: seat(liar), message, is_fit: true });
-        for record in &world.log(honest)[known..] {
-            for record in base::decode::<Vec<Record>>(record, record.len()).unwrap() {
-                if let Record::Fact(_, Fact::Judged { round, is_fit, .. }) = record {
-                    judgements.push((round, is_fit));
-                }
-            }
-        }
     }
-    assert_eq!(judgements, [(1, true), (5, false)]);
+    assert_eq!(judgements(&world, honest, since), [(1, true), (5, false)]);
 }
 
 #[test]

@@ -24,10 +24,10 @@ pub(crate) enum Letter {
     Member { from: Seat, to: Seat, bytes: Rc<[u8]> },
     /// A machine has begun anew and wants to sit here.
     Petition(Seat),
-    /// A customer wants this.
-    Order(Rc<[u8]>),
-    /// What came of an order, and who sits in the group.
-    Answer { from: Seat, number: u64, receipt: Rc<[u8]>, roll: Rc<Roll> },
+    /// A customer wants this. It knows the members since a height.
+    Order(Rc<[u8]>, u64),
+    /// What came of an order, who sits in the group, and how it came that they do.
+    Answer { from: Seat, number: u64, receipt: Rc<[u8]>, roll: Rc<Roll>, changes: Rc<[u8]> },
 }
 
 impl fmt::Debug for Letter {
@@ -41,7 +41,7 @@ impl fmt::Debug for Letter {
                 }
             }
             Letter::Petition(seat) => write!(f, "wants {seat}"),
-            Letter::Order(bytes) => write!(f, "{:?}", super::tally::Order::of(bytes)),
+            Letter::Order(bytes, _) => write!(f, "{:?}", super::tally::Order::of(bytes)),
             Letter::Answer { number, receipt, .. } => write!(f, "answer {number}: {receipt:?}"),
         }
     }

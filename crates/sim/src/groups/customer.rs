@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use base::{Duration, Instant, Rng};
-use group::{Seat, Trust};
+use group::{Change, Decision, Roll, Seat, Trust};
 
 use crate::Node;
 
 use super::{
     actor::{Letter, Note, Out},
     ledger::Shared,
-    notary::Safe,
+    notary::{Safe, Stamp, group},
     tally::{Order, Receipt},
     tamper::Tamper,
 };
@@ -24,8 +24,8 @@ pub(crate) struct Habit {
     pub(crate) patience: Duration,
 }
 
-/// After so many attempts it asks the authority who sits in the group.
-const ATTEMPTS_MAX: u32 = 8;
+/// After so many attempts it looks up who may sit in the group.
+const ATTEMPTS_MAX: u32 = 3;
 
 pub(crate) struct Customer<T> {
     node: Node,
@@ -126,28 +126,38 @@ impl<T: Tamper> Customer<T> {
             out.mark("a customer says it again");
         }
         self.attempts += 1;
-        if self.attempts.is_multiple_of(ATTEMPTS_MAX) {
-            let roll = self.ledger.borrow().roll();
-            if roll.epoch != self.trust.epoch()
-                && let Some(trust) = Trust::new(roll)
+        let mut to: Vec<Seat> = self.trust.ask(self.number).to_vec();
+        if self.attempts >= ATTEMPTS_MAX {
+            let ledger = self.ledger.borrow();
+            let (roll, start) = (ledger.roll(), Roll::from(&ledger.start().0));
+            if roll.epoch != self.trust.epoch() {
+                out.mark("somebody looks up who may sit there");
+                to.extend(roll.seats.into_iter().filter(|seat| !self.trust.seats().contains(seat)));
+            }
+            if start.epoch > self.trust.epoch()
+                && let Some(trust) = Trust::new(start)
             {
-                out.mark("somebody asks the authority who sits there");
+                out.mark("somebody starts from what the authority says");
                 self.trust = trust;
             }
         }
-        let to: Vec<Seat> = self.trust.ask(self.number).to_vec();
+        let epoch = self.trust.epoch();
         for seat in to {
             if let (Some(index), Some(order)) = (self.safe.index(&seat.key), &self.order) {
-                out.send(Node(index as u16), Letter::Order(Rc::clone(order)));
+                out.send(Node(index as u16), Letter::Order(Rc::clone(order), epoch));
             }
         }
         self.wake_at = Some(now + self.habit.patience);
     }
 
     pub(crate) fn deliver(&mut self, now: Instant, node: Node, letter: Letter, out: &mut Out<T>) {
-        let Letter::Answer { from, number, receipt, roll } = letter else { return };
+        let Letter::Answer { from, number, receipt, roll, changes } = letter else { return };
         if self.safe.index(&from.key) != Some(node.index()) {
             return;
+        }
+        let changes: Vec<Decision> = base::decode(&changes, changes.len()).unwrap_or_default();
+        if !changes.is_empty() && self.follow(&changes) {
+            out.mark("a customer is shown how the members changed");
         }
         if self.trust.on_roll(from, (*roll).clone()) {
             out.mark("a customer learns who sits there or leads");
@@ -168,5 +178,27 @@ impl<T: Tamper> Customer<T> {
                 return;
             }
         }
+    }
+
+    /// Follows changes of members. A mutant does not ask who has decided them.
+    fn follow(&mut self, changes: &[Decision]) -> bool {
+        if self.tamper.checks_changes() {
+            let stamp = Stamp::new(&self.safe, 0);
+            return self.trust.on_changes(changes, &group(), &stamp);
+        }
+        let last = changes.iter().rev().find_map(|change| match &change.batch.change {
+            Some(Change::Enact { seats, .. }) => {
+                let (epoch, leader) = (change.height + 1, change.batch.leader);
+                Some(Roll { epoch, seats: seats.clone(), leader })
+            }
+            _ => None,
+        });
+        let trust = last.filter(|roll| roll.epoch > self.trust.epoch()).and_then(Trust::new);
+        let is_news = trust.is_some();
+        if let Some(trust) = trust {
+            self.trust = trust;
+            self.trust.ask(self.number);
+        }
+        is_news
     }
 }

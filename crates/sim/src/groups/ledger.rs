@@ -31,8 +31,11 @@ pub(crate) struct Ledger {
     seats: BTreeSet<Seat>,
     /// What the decisions so far have led to.
     pub(crate) tip: Tip,
+    /// How everything began, and how often the members have changed since.
+    first: (Tip, Rc<[u8]>),
+    changes: usize,
     /// The state when the members became who they are, and when that was.
-    pub(crate) began: (Tip, Rc<[u8]>),
+    began: (Tip, Rc<[u8]>),
 }
 
 #[derive(Debug)]
@@ -56,8 +59,21 @@ impl Ledger {
         let tip = Tip::first(first).expect("there are members");
         let seats = keys.iter().map(|key| Seat { key: *key, incarnation: 0 }).collect();
         let (amnesiacs, began) = (BTreeMap::new(), (tip.clone(), state));
+        let (first, changes) = (began.clone(), 0);
         let (circle, wanted) = (0, 0);
-        let ledger = Ledger { circles, circle, wanted, keys, liars, amnesiacs, seats, tip, began };
+        let ledger = Ledger {
+            circles,
+            circle,
+            wanted,
+            keys,
+            liars,
+            amnesiacs,
+            seats,
+            tip,
+            first,
+            changes,
+            began,
+        };
         Rc::new(RefCell::new(ledger))
     }
 
@@ -112,6 +128,7 @@ impl Ledger {
     pub(crate) fn on_decided(&mut self, tip: Tip, state: impl FnOnce() -> Rc<[u8]>) {
         if tip.epoch != self.tip.epoch {
             self.began = (tip.clone(), state());
+            self.changes += 1;
             let next = self.circles.get(self.circle + 1);
             self.circle += usize::from(next.is_some_and(|next| self.is_circle(next, &tip.seats)));
         }
@@ -133,6 +150,18 @@ impl Ledger {
         let last = self.wanted.min(self.circle + 1);
         seats.iter().all(|seat| self.seats.contains(seat))
             && self.circles[self.circle..=last].iter().any(|one| self.is_circle(one, seats))
+    }
+
+    /// What somebody can start from who knows nothing else: who sat here at first, or who does now, if so much
+    /// has changed that nobody can show all of it.
+    pub(crate) fn start(&self) -> (Tip, Rc<[u8]>) {
+        let shown = self.tip.lineage.changes().len() + usize::from(self.tip.unproven.is_some());
+        if shown == self.changes { self.first.clone() } else { self.began.clone() }
+    }
+
+    /// Whether the members were others when somebody was last told something new.
+    pub(crate) fn is_lost(&self, tip: &Tip) -> bool {
+        self.began.0.height > tip.height && self.tip.seats != tip.seats
     }
 
     /// Who sits in the group, as an authority would say.

@@ -51,7 +51,7 @@ pub(crate) struct Site {
 
 /// One who has just begun anew says so this often.
 const PETITION_EVERY: Duration = Duration::from_millis(700);
-/// One who knows nothing new for so long asks the authority who sits in the group.
+/// One who knows nothing new for so long looks up who may sit in the group.
 const LOST_AFTER: Duration = Duration::from_secs(4);
 
 /// One run of a machine's program.
@@ -81,6 +81,8 @@ pub(crate) struct Member<T> {
     /// The greatest height at which it has voted.
     voted: u64,
     petitions: BTreeMap<PublicKey, Seat>,
+    /// Since when the members are, as far as each customer knows.
+    epochs: BTreeMap<u16, u64>,
     wished: Option<(u64, Vec<Seat>)>,
     petition_at: Option<Instant>,
     /// When it last learnt something, and at which height it was.
@@ -111,6 +113,7 @@ impl<T: Tamper> Member<T> {
             is_old: false,
             voted: 0,
             petitions: BTreeMap::new(),
+            epochs: BTreeMap::new(),
             wished: None,
             petition_at: None,
             learnt: (now, 0),
@@ -224,8 +227,9 @@ impl<T: Tamper> Member<T> {
                     self.on_petition(now, seat, out);
                 }
             }
-            Letter::Order(bytes) => {
+            Letter::Order(bytes, epoch) => {
                 if self.is_wanted(&bytes) {
+                    self.epochs.insert(from.0, epoch);
                     for index in 0..self.lives.len() {
                         self.step(now, index, Input::Command(bytes.to_vec()), out);
                     }
@@ -378,8 +382,14 @@ impl<T: Tamper> Member<T> {
             return;
         }
         let receipt = base::encode(&receipt).into();
-        let letter =
-            Letter::Answer { from: self.seat, number: order.number, receipt, roll: Rc::new(roll) };
+        let lineage = &self.lives[0].replica.tip().lineage;
+        let mut changes = lineage.since(*self.epochs.get(&order.customer).unwrap_or(&0)).to_vec();
+        if let Some(vice) = &mut self.vice {
+            vice.rewrite(&mut changes, &roll, self.seat, &self.stamp);
+        }
+        let (roll, changes) = (Rc::new(roll), base::encode(&changes).into());
+        let from = self.seat;
+        let letter = Letter::Answer { from, number: order.number, receipt, roll, changes };
         out.send(Node(order.customer), letter);
     }
 
@@ -483,31 +493,39 @@ impl<T: Tamper> Member<T> {
         if life.tip.height > self.learnt.1 {
             self.learnt = (now, life.tip.height);
         }
-        let is_lost = {
-            let ledger = self.site.ledger.borrow();
-            ledger.began.0.height > life.tip.height && ledger.tip.seats != life.tip.seats
-        };
+        let is_lost = self.site.ledger.borrow().is_lost(&life.tip);
         if is_lost && now.since(self.learnt.0) > LOST_AFTER {
             self.learnt.0 = now;
-            out.mark("somebody asks the authority who sits there");
-            let (tip, state) = self.site.ledger.borrow().began.clone();
-            self.lives[0].disk.keep_state(tip, state);
-            self.lives[0].disk.settle();
-            self.recover(now, out);
+            let (tip, state) = self.site.ledger.borrow().start();
+            if tip.height > self.lives[0].tip.height {
+                out.mark("somebody starts from what the authority says");
+                self.lives[0].disk.keep_state(tip, state);
+                self.lives[0].disk.settle();
+                self.recover(now, out);
+            }
+            self.look_up(now, out);
         }
     }
 
-    /// Sits down on a new seat, knowing only what an authority vouches for.
+    /// Finds out somewhere who may sit in the group now.
+    fn look_up(&mut self, now: Instant, out: &mut Out<T>) {
+        out.mark("somebody looks up who may sit there");
+        let seats = self.site.ledger.borrow().tip.seats.clone();
+        self.step(now, 0, Input::Hint(seats), out);
+    }
+
+    /// Sits down on a new seat, knowing only who sat here at first.
     fn begin_anew(&mut self, now: Instant, out: &mut Out<T>) {
         self.seat.incarnation += 1;
         self.site.ledger.borrow_mut().on_new_seat(self.node, self.seat);
-        let (tip, state) = self.site.ledger.borrow().began.clone();
+        let (tip, state) = self.site.ledger.borrow().start();
         let tally = base::decode(&state, state.len()).unwrap_or_default();
         self.lives = vec![self.begin(&tip, tally, now)];
         (self.voted, self.is_old) = (0, false);
         (self.wished, self.petition_at) = (None, Some(now));
         self.petitions.clear();
         out.note(Note::Restarted);
+        self.look_up(now, out);
     }
 
     /// It comes back with what was safe and perhaps a little more, with less, or with nothing.

@@ -24,6 +24,7 @@ use super::{
 
 /// What must have happened in a good number of seeds.
 pub(crate) const MARKS: &[&str] = &[
+    "a customer is shown how the members changed",
     "a customer learns who sits there or leads",
     "a customer says it again",
     "a disk is lost",
@@ -32,7 +33,7 @@ pub(crate) const MARKS: &[&str] = &[
     "an old disk is noticed",
     "an old disk is restored",
     "records are lost with the power",
-    "somebody asks the authority who sits there",
+    "somebody looks up who may sit there",
     "somebody lies",
     BELIEVED,
     DECIDED,
@@ -122,7 +123,7 @@ fn perform<T: Tamper>(
     let height = oracle.height();
     world.run_until(end_at, oracle)?;
     oracle.judge_end(world, height).map_err(|broken| Violation { broken, at: end_at })?;
-    if plan.liars.is_empty() && plan.circles.len() == 1 {
+    if plan.liars.is_empty() {
         // What was late before the faults ended may still be on its way.
         world.run_until(end_at + plan.faults.late_max, oracle)?;
         let said = world.counts()[Kind::Deliver];

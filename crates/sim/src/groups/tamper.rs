@@ -76,6 +76,11 @@ pub(crate) trait Tamper: Clone {
         vec![from]
     }
 
+    /// Whether a customer asks who has decided a change of members.
+    fn checks_changes(&self) -> bool {
+        true
+    }
+
     /// The bytes of a state that a member vouches for.
     fn vouched(&mut self, state: Rc<[u8]>) -> Rc<[u8]> {
         state

@@ -8,8 +8,8 @@ use std::{
 
 use base::{Digest, Domain, Duration, Instant, Rng};
 use group::{
-    Batch, Certificate, Message, Notary, Passage, Proposal, Roll, Seal, Sealable, Sealed, Seat,
-    Step, Summary, Tip, Vote, Word,
+    Batch, Certificate, Change, Decision, Message, Notary, Passage, Proposal, Roll, Seal, Sealable,
+    Sealed, Seat, Step, Summary, Tip, Vote, Word,
 };
 
 use crate::Node;
@@ -352,6 +352,28 @@ impl Vice {
             }
         }
         !self.does(Lie::Withhold)
+    }
+
+    /// Shows a change of members that nobody but itself has decided.
+    pub(crate) fn rewrite(
+        &mut self,
+        changes: &mut Vec<Decision>,
+        roll: &Roll,
+        seat: Seat,
+        stamp: &Stamp,
+    ) {
+        if !self.does(Lie::Answer) {
+            return;
+        }
+        let height = roll.epoch + self.rng.below(3);
+        let seats = vec![seat];
+        let change = Some(Change::Enact { seats, ready: Vec::new() });
+        let batch = Batch { leader: seat, time: Instant::START, commands: Vec::new(), change };
+        let (round, step, value) = (0, Step::Precommit, batch.digest());
+        let vote = Vote { height, round, step, value: Some(value), seat };
+        let seals = vec![(seat, sealed(vote, stamp).seal)];
+        let certificate = Certificate { height, round, step, value, seals };
+        changes.push(Decision { height, batch, certificate });
     }
 
     /// What becomes of bytes.

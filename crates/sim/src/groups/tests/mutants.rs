@@ -132,6 +132,18 @@ fn a_customer_that_counts_one_member_twice_is_caught() {
 }
 
 #[test]
+fn a_customer_that_follows_any_change_of_members_is_caught() {
+    #[derive(Clone)]
+    struct Led;
+    impl Tamper for Led {
+        fn checks_changes(&self) -> bool {
+            false
+        }
+    }
+    catch(&Led, &["inv-B8"]);
+}
+
+#[test]
 fn a_member_that_answers_before_anything_is_decided_is_caught() {
     #[derive(Clone)]
     struct Early;
