@@ -1,7 +1,8 @@
 //! What somebody outside believes of a group: what so many of its members say equally that one of them is
 //! honest.
 //!
-//! Members answer only with outputs of decided commands, so one honest member is enough.
+//! Members answer only with outputs of decided commands, so one honest member is enough. They also say things
+//! that nobody has asked for; those have a place in the order.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,12 @@ use crate::{
     seat::{Seat, Seats},
 };
 
-const ANSWER: Domain = Domain::new("group answer v1");
+const WORDS: Domain = Domain::new("group words v1");
 
 /// So many requests can be open at once.
 const SLOTS_MAX: usize = 1_024;
+/// So many places of the order are remembered, the latest.
+const PLACES_MAX: usize = 1_024;
 
 /// A group, as somebody outside knows it.
 #[derive(Debug)]
@@ -25,21 +28,33 @@ pub struct Trust {
     epoch: u64,
     seats: Seats,
     /// Open requests. At most [`SLOTS_MAX`], each with one answer of each member.
-    slots: BTreeMap<u64, Slot>,
+    slots: BTreeMap<u64, Voices>,
+    /// What is said at places of the order, each a height and a number. None where enough has been heard. At
+    /// most [`PLACES_MAX`].
+    places: BTreeMap<(u64, u32), Option<Voices>>,
     /// What each member says about who the members are, if it is news.
     news: BTreeMap<Seat, Roll>,
 }
 
+/// What each member says about one thing.
 #[derive(Debug, Default)]
-struct Slot {
-    answers: BTreeMap<Seat, Digest>,
+struct Voices(BTreeMap<Seat, Digest>);
+
+impl Voices {
+    /// Whether enough say this now.
+    fn hear(&mut self, from: Seat, words: &[u8], seats: &Seats) -> bool {
+        let digest = Digest::of(WORDS, words);
+        self.0.insert(from, digest);
+        self.0.values().filter(|other| **other == digest).count() >= seats.witnesses()
+    }
 }
 
 impl Trust {
     /// A group with these members. None if they can't be a group.
     pub fn new(roll: Roll) -> Option<Trust> {
         let seats = Seats::new(roll.seats)?.led_by(roll.leader);
-        Some(Trust { epoch: roll.epoch, seats, slots: BTreeMap::new(), news: BTreeMap::new() })
+        let (slots, places, news) = Default::default();
+        Some(Trust { epoch: roll.epoch, seats, slots, places, news })
     }
 
     /// The members that it knows, with their leader.
@@ -61,7 +76,7 @@ impl Trust {
         if self.slots.len() >= SLOTS_MAX {
             return &[];
         }
-        self.slots.insert(slot, Slot::default());
+        self.slots.insert(slot, Voices::default());
         std::slice::from_ref(self.seats.leader(0))
     }
 
@@ -70,12 +85,27 @@ impl Trust {
         let Some(open) = self.slots.get_mut(&slot).filter(|_| self.seats.contains(&from)) else {
             return false;
         };
-        let digest = Digest::of(ANSWER, answer);
-        open.answers.insert(from, digest);
-        let equal = open.answers.values().filter(|other| **other == digest).count();
-        let is_believed = equal >= self.seats.witnesses();
+        let is_believed = open.hear(from, answer, &self.seats);
         if is_believed {
             self.slots.remove(&slot);
+        }
+        is_believed
+    }
+
+    /// A member says something that follows from a decision, as its so-manyth consequence. Whether that is
+    /// believed now; it is once.
+    pub fn on_word(&mut self, from: Seat, height: u64, index: u32, words: &[u8]) -> bool {
+        if !self.seats.contains(&from) {
+            return false;
+        }
+        let place = self.places.entry((height, index)).or_insert_with(|| Some(Voices::default()));
+        let Some(voices) = place else { return false };
+        let is_believed = voices.hear(from, words, &self.seats);
+        if is_believed {
+            *place = None;
+        }
+        if self.places.len() > PLACES_MAX {
+            self.places.pop_first();
         }
         is_believed
     }
@@ -129,8 +159,8 @@ impl Trust {
     fn adopt(&mut self, epoch: u64, seats: Seats) {
         (self.epoch, self.seats) = (epoch, seats);
         self.news.clear();
-        for slot in self.slots.values_mut() {
-            slot.answers.retain(|seat, _| self.seats.contains(seat));
+        for Voices(voices) in self.slots.values_mut().chain(self.places.values_mut().flatten()) {
+            voices.retain(|seat, _| self.seats.contains(seat));
         }
     }
 }
@@ -172,6 +202,27 @@ mod tests {
         assert!(!trust.on_answer(seat(0), 7, b"truth"));
         assert!(trust.on_answer(seat(3), 7, b"truth"));
         assert!(!trust.on_answer(seat(2), 7, b"truth"), "nobody asks any more");
+    }
+
+    #[test]
+    fn what_enough_say_at_one_place_is_believed_once() {
+        let mut trust = trust();
+        assert!(!trust.on_word(seat(0), 5, 0, b"lie"));
+        assert!(!trust.on_word(seat(0), 5, 0, b"lie"), "one speaks for itself only");
+        assert!(!trust.on_word(seat(7), 5, 0, b"lie"), "a stranger counts for nothing");
+        assert!(!trust.on_word(seat(1), 5, 1, b"lie"), "that is another place");
+        assert!(!trust.on_word(seat(1), 5, 0, b"truth"));
+        assert!(trust.on_word(seat(2), 5, 0, b"truth"));
+        assert!(!trust.on_word(seat(3), 5, 0, b"truth"));
+    }
+
+    #[test]
+    fn the_oldest_places_are_forgotten() {
+        let mut trust = trust();
+        for height in 0..2 * PLACES_MAX as u64 {
+            trust.on_word(seat(0), height, 0, b"lie");
+        }
+        assert_eq!(trust.places.len(), PLACES_MAX);
     }
 
     #[test]

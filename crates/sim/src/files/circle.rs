@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Digest, Domain, Duration, Instant, PublicKey};
-use group::{Doubt, Hearing, Notary, Seal, Seat, Seats, Tip};
+use group::{Doubt, Notary, Roll, Seal, Seat, Seats, Tip, Trust};
 
 use crate::Node;
 
@@ -86,7 +86,7 @@ impl Circle {
 #[derive(Debug)]
 pub(crate) struct Ear {
     circle: Circle,
-    hearing: Hearing,
+    trust: Trust,
     leader: Seat,
     notary: Stamp,
     repeat: Duration,
@@ -101,8 +101,8 @@ impl Ear {
         let mut key = [0xcc; 32];
         key[..4].copy_from_slice(&client.to_le_bytes());
         let notary = Stamp(PublicKey::from_bytes(key));
-        let hearing = Hearing::new(seats);
-        Ear { circle, hearing, leader, notary, repeat, unanswered_since: None }
+        let trust = Trust::new(Roll::from(&circle.first)).expect("a group has members");
+        Ear { circle, trust, leader, notary, repeat, unanswered_since: None }
     }
 
     /// Whom to ask: the leader, and all if it has not answered.
@@ -131,7 +131,7 @@ impl Ear {
         words: &[u8],
     ) -> bool {
         let Some(seat) = self.circle.seat(from) else { return false };
-        let is_believed = self.hearing.on_word(seat, slot.0, slot.1, words);
+        let is_believed = self.trust.on_word(seat, slot.0, slot.1, words);
         if is_believed {
             (self.leader, self.unanswered_since) = (leader, None);
         }
