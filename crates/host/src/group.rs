@@ -123,9 +123,10 @@ impl Group {
         let settings = Settings { is_stored: true, terms: terms(), policy, ..Settings::default() };
         let checkpoint = store.checkpoint()?;
         let mark = checkpoint.as_ref().map_or(0, |(mark, _)| *mark);
+        let first = Tip::first(vec![identity.seat]).expect("one is a group");
         let base = match &checkpoint {
             Some((_, state)) => Base::Stored(state),
-            None => Base::First(Tip::first(vec![identity.seat]).expect("one is a group")),
+            None => Base::First(&first),
         };
         let group = group::Settings::default();
         let mut recovery = Recovery::new(settings, group, identity, base, mark, clock.now())?;

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub enum Base<'a> {
     /// Nothing.
-    First(Tip),
+    First(&'a Tip),
     /// A [`crate::Checkpoint`]'s state; a store has the records.
     Stored(&'a [u8]),
     /// A [`Member::whole_state`].
@@ -39,7 +39,7 @@ impl<N: Notary + Clone> Recovery<N> {
     ) -> Result<Recovery<N>, Malformed> {
         let (tip, keys, directory) = match base {
             Base::First(tip) => {
-                (tip, Default::default(), Directory::new(settings.clone(), Instant::START))
+                (tip.clone(), Default::default(), Directory::new(settings.clone(), Instant::START))
             }
             Base::Stored(state) => {
                 let (tip, keys, rest): Rest = base::decode(state, state.len())?;

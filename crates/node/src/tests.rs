@@ -32,7 +32,7 @@ fn first() -> Tip {
 
 fn recover(log: &[Vec<u8>], now: Instant) -> Result<Member<Ed25519>, base::Malformed> {
     let (settings, group) = (Settings::default(), group::Settings::default());
-    let mut recovery = Recovery::new(settings, group, identity(), Base::First(first()), 0, now)?;
+    let mut recovery = Recovery::new(settings, group, identity(), Base::First(&first()), 0, now)?;
     for record in log {
         assert_eq!(recovery.replay(record)?, None, "everything is at hand");
     }

@@ -13,7 +13,6 @@ mod oracle;
 mod run;
 mod tally;
 mod tamper;
-mod vice;
 
 pub use run::{explain, explain_twins, run, run_twins};
 

@@ -19,6 +19,7 @@ mod queue;
 
 mod checker;
 mod outcome;
+mod vice;
 mod world;
 
 pub mod files;

@@ -91,6 +91,20 @@ fn one_member_decides_alone_and_says_nothing() {
 }
 
 #[test]
+fn who_is_alone_keeps_nothing_for_others_until_they_are_to_come() {
+    let mut world = World::new(Settings { checkpoint_every: 4, ..Settings::default() }, 1);
+    for number in 0..20 {
+        world.command(seat(0), number);
+        world.run(millis(10));
+    }
+    let alone = &world.members[&seat(0)].replica;
+    assert_eq!((alone.sizes().recent, alone.checkpoints.len()), (0, 0));
+    reseat(&mut world, 0..1, 0..4);
+    world.run(Duration::from_secs(5));
+    assert_eq!(world.states(), vec![numbers(0..20); 4]);
+}
+
+#[test]
 fn all_members_may_crash_at_any_record_and_nothing_decided_is_lost() {
     for cut in 0..6 {
         let mut world = World::new(Settings::default(), 4);

@@ -7,8 +7,9 @@ use directory::{Command, Directory, Key, Record, message::Ask};
 use group::{Batch, Seal, Seat};
 use lease::Client;
 use node::{Base, Identity, Input, Member as Product, Order, Output, Recovery, Settings};
+use wire::Message;
 
-use crate::{Node, Outbox};
+use crate::{Node, Outbox, vice::Vice};
 
 use super::{
     actor::{Letter, Note, Party, client_of, node_of},
@@ -29,6 +30,8 @@ pub(crate) struct Member<T> {
     sync_max: Duration,
     rng: Rng,
     register: Register,
+    /// How it lies, if it does.
+    vice: Option<Vice>,
     tamper: T,
 }
 
@@ -38,6 +41,7 @@ impl<T: Tamper> Member<T> {
         circle: Circle,
         seat: Seat,
         sync_max: Duration,
+        vice: Option<Vice>,
         rng: Rng,
         tamper: T,
     ) -> Member<T> {
@@ -56,8 +60,13 @@ impl<T: Tamper> Member<T> {
             sync_max,
             rng,
             register,
+            vice,
             tamper,
         }
+    }
+
+    pub(crate) fn is_honest(&self) -> bool {
+        self.vice.is_none()
     }
 
     pub(crate) fn product(&self) -> &Product<Stamp> {
@@ -75,6 +84,14 @@ impl<T: Tamper> Member<T> {
             Letter::Sealed(bytes, by) => self.heard(client_of(from), bytes, by),
             Letter::Member(bytes) => {
                 let Some(from) = self.circle.seat(from) else { return };
+                if let Some(vice) = &mut self.vice
+                    && let Ok(Message::Member(message)) = wire::open(&bytes)
+                {
+                    if !vice.hears(&message) {
+                        return;
+                    }
+                    self.scheme(now, from, &message, out);
+                }
                 Input::Told { from, bytes }
             }
             Letter::Said { .. } => return,
@@ -119,7 +136,7 @@ impl<T: Tamper> Member<T> {
     fn recover(&self, now: Instant, out: &mut Vec<Output>) -> Result<Product<Stamp>, Malformed> {
         let base = match &self.base {
             Some(state) => Base::Whole(state),
-            None => Base::First(self.circle.first.clone()),
+            None => Base::First(&self.circle.first),
         };
         let group = self.circle.settings.clone();
         let identity = identity(&self.circle, self.seat);
@@ -188,13 +205,18 @@ impl<T: Tamper> Member<T> {
                     self.register.heed(to, &bytes, out);
                     let leader = self.product.replica().tip().leader;
                     let slot = (slot.height, slot.index);
-                    for bytes in self.tamper.downward(to, bytes) {
+                    let bytes = match &mut self.vice {
+                        Some(vice) => vice.speak(bytes),
+                        None => Some(bytes),
+                    };
+                    let bytes = bytes.map(|bytes| self.tamper.downward(to, bytes));
+                    for bytes in bytes.into_iter().flatten() {
                         out.send(node_of(to), Letter::Said { slot, leader, bytes });
                     }
                 }
                 Output::Tell { to, bytes } => {
                     if let Some(node) = self.circle.node(to) {
-                        out.send(node, Letter::Member(bytes));
+                        self.tell(node, bytes, out);
                     }
                 }
                 Output::Persist { record, .. } => self.disk.write(self.tamper.written(record)),
@@ -206,12 +228,47 @@ impl<T: Tamper> Member<T> {
                     out.mark("a member takes the state of others");
                     self.base = self.product.whole_state();
                 }
+                // A liar is shown what it denies.
+                Output::Stale if self.vice.is_some() => out.mark("a liar is found out"),
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),
                 Output::Load(_) => unreachable!("every record is at hand"),
             }
         }
         if let Some(mark) = safe_mark {
             self.step(now, Input::Persisted { mark }, out);
+        }
+    }
+
+    fn tell(&mut self, node: Node, bytes: Vec<u8>, out: &mut Outbox<Party<T>>) {
+        let Some(vice) = &mut self.vice else {
+            return out.send(node, Letter::Member(bytes));
+        };
+        let Ok(Message::Member(message)) = wire::open(&bytes) else { return };
+        let stamp = Stamp(self.seat.key);
+        for message in vice.outward(node, *message, self.seat, &stamp) {
+            let bytes = vice.maul(wire::seal(&Message::Member(Box::new(message))));
+            out.send(node, Letter::Member(bytes));
+        }
+    }
+
+    /// A liar says things that nobody made it say.
+    fn scheme(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        heard: &group::Message,
+        out: &mut Outbox<Party<T>>,
+    ) {
+        let Some(vice) = &mut self.vice else { return };
+        let replica = self.product.replica();
+        let (tip, time, stamp) = (replica.tip(), replica.time(now), Stamp(self.seat.key));
+        let false_state = || b"nobody has this state".to_vec();
+        let heard = Some((from, heard));
+        for (to, message) in vice.scheme(heard, tip, &false_state, time, self.seat, &stamp) {
+            if let Some(node) = self.circle.node(to).filter(|_| to != self.seat) {
+                let bytes = vice.maul(wire::seal(&Message::Member(Box::new(message))));
+                out.send(node, Letter::Member(bytes));
+            }
         }
     }
 

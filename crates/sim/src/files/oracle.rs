@@ -87,7 +87,8 @@ impl Oracle {
                 return Err(Broken::new("progress", what));
             }
         }
-        let members: Vec<_> = world.nodes().filter_map(|node| world.actor(node).member()).collect();
+        let members = world.nodes().filter_map(|node| world.actor(node).member());
+        let (members, liars): (Vec<_>, Vec<_>) = members.partition(|member| member.is_honest());
         let height = |member: &&Member<T>| member.product().height();
         let last = members.iter().max_by_key(|member| height(member)).expect("there are members");
         let (digest, records) = last.state();
@@ -102,7 +103,7 @@ impl Oracle {
             equal += 1;
         }
         let quorum = last.product().replica().members().quorum();
-        if equal < quorum {
+        if equal + liars.len() < quorum {
             let what = format!("only {equal} members know all decisions");
             return Err(Broken::new("inv-B5", what));
         }

@@ -1,12 +1,21 @@
 //! One seed of the file world: faults, then none, then everything pushed and compared.
 
-use base::{Duration, Instant, Rng};
-use client::Settings as ClientSettings;
-use directory::Actor as User;
-use lease::{Client, Policy, Terms};
-use node::Settings;
+use std::collections::BTreeSet;
 
-use crate::{Clock, Faults, Marks, Outcome, Violation, World};
+use base::{Duration, Instant, PublicKey, Rng};
+use client::Settings as ClientSettings;
+use directory::{Actor as User, Command, Users, message::Request};
+use group::Seal;
+use lease::{
+    Client, Policy, Terms,
+    message::{Up, Upward},
+};
+use node::{Order, Settings};
+
+use crate::{
+    Clock, Faults, Marks, Outcome, Violation, World,
+    vice::{Lie, Vice},
+};
 
 use super::{
     actor::Party,
@@ -34,6 +43,10 @@ pub(crate) const MARKS: &[&str] = &[
     "too many files are open",
     COMPARED,
 ];
+
+/// And with several members.
+pub(crate) const MARKS_OF_SEVERAL: &[&str] =
+    &["a liar is found out", "a member lies", "a member takes the state of others"];
 
 const COMPARED: &str = "an outcome is what the reference shows";
 
@@ -85,6 +98,7 @@ fn run_plan(plan: &Plan, mut rng: Rng, tamper: &impl Tamper, lines_max: usize) -
     let compared = *played.as_ref().unwrap_or(&0);
     let mut outcome = Outcome::of(&world, played.err());
     outcome.marks.pass_many(COMPARED, compared);
+    outcome.marks.pass_if(!plan.liars.is_empty(), "a member lies");
     outcome
 }
 
@@ -139,6 +153,8 @@ struct Plan {
     limits: Limits,
     /// How many members the group has.
     members: usize,
+    /// How each of the last members lies, and how often when it could.
+    liars: Vec<(BTreeSet<Lie>, f64)>,
 }
 
 /// How little a client is content with.
@@ -222,12 +238,15 @@ impl Plan {
             bytes_max,
             limits,
             members: 1,
+            liars: Vec::new(),
         }
     }
 
     /// Gives the group several members, each with a clock of its own.
     fn replicate(&mut self, rng: &mut Rng) {
         self.members = *rng.pick(&[4, 4, 4, 7]);
+        let liars = if rng.chance(0.5) { 0 } else { 1 + rng.index((self.members - 1) / 3) };
+        self.liars = (0..liars).map(|_| (draw_lies(rng), *rng.pick(&[0.05, 0.3, 1.0]))).collect();
         // An honest leader's time arrives late by as much as a message may take.
         self.terms.slack = Duration::from_millis(100) + self.faults.latency_max + self.sync_max;
         self.terms.session += 4 * self.terms.slack;
@@ -254,7 +273,12 @@ impl Plan {
         let mut members = circle.seats().list().to_vec().into_iter();
         let member = |seat, rng: &mut Rng| {
             let (circle, tamper) = (circle.clone(), tamper.clone());
-            let member = Member::new(settings.clone(), circle, seat, *sync_max, rng.fork(), tamper);
+            let place = circle.seats().list().iter().rev().position(|other| *other == seat);
+            let vice = place.and_then(|place| self.liars.get(place)).map(|(lies, zeal)| {
+                Vice::new(lies.clone(), *zeal, terms.slack, circle.group, invented, rng)
+            });
+            let settings = settings.clone();
+            let member = Member::new(settings, circle, seat, *sync_max, vice, rng.fork(), tamper);
             (Party::Member(Box::new(member)), Clock::draw(&self.faults, rng))
         };
         let mut nodes: Vec<_> = members.next().map(|seat| member(seat, rng)).into_iter().collect();
@@ -286,7 +310,11 @@ impl Plan {
         for seat in members {
             nodes.push(member(seat, rng));
         }
-        World::new(self.faults, nodes, Marks::new(MARKS), rng)
+        let mut marks = Marks::new(MARKS);
+        if self.members > 1 {
+            marks.merge(&Marks::new(MARKS_OF_SEVERAL));
+        }
+        World::new(self.faults, nodes, marks, rng)
     }
 
     /// A call may be behind those of all other programs, each of which may need several rounds; who does
@@ -298,6 +326,28 @@ impl Plan {
         let turn = turn * if self.members > 1 { 3 } else { 1 };
         3 * self.terms.session + 8 * self.terms.repeat + turns as u32 * turn
     }
+}
+
+/// Some ways to lie. That a member is two is for the world of groups.
+fn draw_lies(rng: &mut Rng) -> BTreeSet<Lie> {
+    let ways = Lie::ALL.into_iter().filter(|lie| *lie != Lie::Twins);
+    let mut lies: BTreeSet<Lie> = ways.clone().filter(|_| rng.chance(0.3)).collect();
+    lies.insert(*rng.pick(&ways.collect::<Vec<_>>()));
+    lies
+}
+
+/// A command that nobody wants, or that nobody may.
+fn invented(rng: &mut Rng) -> Vec<u8> {
+    let client = Client(1 + rng.below(8) as u32);
+    let command = match rng.chance(0.5) {
+        true => Command::Admit { client, users: Users::Any },
+        false => {
+            let lease = Upward { session: 1, stamp: Instant::START, body: Up::Renew };
+            Command::Heard { client, request: Request { lease, ask: None } }
+        }
+    };
+    let by = rng.chance(0.5).then(|| (PublicKey::from_bytes([0xcc; 32]), Seal([7; 64])));
+    base::encode(&Order { command, by })
 }
 
 /// Mostly what the seed is about, sometimes anything, for one of a few people.

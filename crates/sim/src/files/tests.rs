@@ -2,7 +2,10 @@
 
 mod mutants;
 
-use super::{run, run::MARKS};
+use super::{
+    run,
+    run::{MARKS, MARKS_OF_SEVERAL},
+};
 use crate::Summary;
 
 /// As many seeds run in every check; `croft simulate` runs more.
@@ -27,10 +30,15 @@ fn a_seed_repeats_itself() {
 }
 
 #[test]
-fn a_hundred_seeds_with_several_members_are_clean() {
+fn a_hundred_seeds_with_several_members_some_of_which_lie_are_clean() {
     let mut summary = Summary::default();
     for seed in 1..=SEEDS {
         summary.add(seed, &super::run_replicated(seed));
         assert!(summary.is_clean(), "{:?}", summary.failure);
     }
+    let marks: Vec<_> = summary.marks.iter().map(|(name, _)| name).collect();
+    assert_eq!(marks, [MARKS, MARKS_OF_SEVERAL].concat(), "an unnamed mark was passed");
+    let missed = summary.marks.missed();
+    let missed: Vec<_> = missed.filter(|name| MARKS_OF_SEVERAL.contains(name)).collect();
+    assert_eq!(missed, Vec::<&str>::new());
 }

@@ -2,27 +2,22 @@
 
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
-use base::{Digest, Domain, Duration, Instant, Machine, PublicKey, Rng};
+use base::{Duration, Instant, Machine, PublicKey, Rng};
 use group::{Input, Message, Output, Replica, Roll, Seat, Settings, Tip, Word};
 
-use crate::Node;
+use crate::{
+    Node,
+    vice::{Vice, digest_of},
+};
 
 use super::{
     actor::{Letter, Note, Out},
     disk::Disk,
     ledger::Shared,
     notary::{Safe, Stamp, group},
-    tally::{Order, Tally},
+    tally::{Order, Receipt, Tally},
     tamper::Tamper,
-    vice::Vice,
 };
-
-const STATE: Domain = Domain::new("group state v1");
-
-/// The digest of a state, as members vouch for it.
-pub(crate) fn digest_of(state: &[u8]) -> Digest {
-    Digest::of(STATE, state)
-}
 
 /// How a machine's disk behaves.
 #[derive(Clone, Copy, Debug)]
@@ -377,7 +372,7 @@ impl<T: Tamper> Member<T> {
         let Some(mut receipt) = receipt.filter(|_| is_told) else { return };
         let mut roll = Roll::from(self.lives[0].replica.tip());
         if let Some(vice) = &mut self.vice
-            && !vice.answer(&mut receipt, &mut roll)
+            && !misanswer(vice, &mut receipt, &mut roll)
         {
             return;
         }
@@ -403,7 +398,7 @@ impl<T: Tamper> Member<T> {
             }
             let (stamp, seat) = (&self.stamp, self.seat);
             for message in vice.outward(node, message, seat, stamp) {
-                let bytes = vice.maul(base::encode(&message));
+                let bytes = vice.maul(base::encode(&message)).into();
                 out.send(node, Letter::Member { from: self.seat, to, bytes });
             }
             return;
@@ -426,10 +421,15 @@ impl<T: Tamper> Member<T> {
         let Some(vice) = &mut self.vice else { return };
         let life = &self.lives[0];
         let (tip, time) = (&life.tip, life.replica.time(clock));
-        let said = vice.scheme(heard, tip, &life.tally, time, self.seat, &self.stamp);
+        let false_state = || {
+            let mut tally = life.tally.clone();
+            tally.spoil();
+            base::encode(&tally)
+        };
+        let said = vice.scheme(heard, tip, &false_state, time, self.seat, &self.stamp);
         for (to, message) in said {
             if let Some(index) = self.site.safe.index(&to.key).filter(|n| *n != self.node.index()) {
-                let bytes = vice.maul(base::encode(&message));
+                let bytes = vice.maul(base::encode(&message)).into();
                 out.send(Node(index as u16), Letter::Member { from: self.seat, to, bytes });
             }
         }
@@ -627,4 +627,16 @@ impl<T: Tamper> Member<T> {
             self.step(now, 0, Input::Heard { from, message, is_fit: true }, out);
         }
     }
+}
+
+/// Whether a liar answers a customer, and how.
+fn misanswer(vice: &mut Vice, receipt: &mut Receipt, roll: &mut Roll) -> bool {
+    if vice.misanswers() {
+        receipt.weight += 1;
+        if receipt.weight.is_multiple_of(2) {
+            roll.epoch += 1;
+            roll.seats.truncate(1);
+        }
+    }
+    !vice.withholds()
 }

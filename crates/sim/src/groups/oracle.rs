@@ -8,12 +8,12 @@ use std::{
 use base::{Digest, Duration, Instant};
 use group::{Batch, Change, Seat, Sizes, Step, Tip, Vote};
 
-use crate::{Broken, Checker, Node, World};
+use crate::{Broken, Checker, Node, World, vice::digest_of};
 
 use super::{
     actor::{Note, Party},
     ledger::Shared,
-    member::{Member, digest_of},
+    member::Member,
     tally::{Order, Receipt, Tally},
     tamper::Tamper,
 };

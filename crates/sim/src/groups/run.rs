@@ -8,18 +8,20 @@ use std::{
 use base::{Duration, Instant, Rng};
 use group::{Doubt, Patience, Settings};
 
-use crate::{Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World};
+use crate::{
+    Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World,
+    vice::{Lie, Vice},
+};
 
 use super::{
     actor::Party,
     customer::{Customer, Habit},
     ledger::{Ledger, Shared, liars_max},
     member::{Hardware, Member, Site},
-    notary::Safe,
+    notary::{Safe, group},
     oracle::Oracle,
-    tally::Tally,
+    tally::{Order, Tally},
     tamper::{Honest, Tamper},
-    vice::{Lie, Vice},
 };
 
 /// What must have happened in a good number of seeds.
@@ -263,7 +265,9 @@ impl Plan {
             let clock = Clock::draw(&self.faults, rng);
             let node = Node(index as u16);
             let vice = self.liars.get(&node);
-            let vice = vice.map(|(lies, zeal)| Vice::new(lies.clone(), *zeal, slack, rng));
+            let vice = vice.map(|(lies, zeal)| {
+                Vice::new(lies.clone(), *zeal, slack, group(), Order::invented, rng)
+            });
             let now = clock.local(Instant::START);
             let member = Member::new(node, site.clone(), vice, rng.fork(), now, tamper.clone());
             nodes.push((Party::Member(Box::new(member)), clock));

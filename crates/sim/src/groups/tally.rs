@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use base::{Digest, Domain};
+use base::{Digest, Domain, Rng};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use super::notary::keyed;
@@ -23,6 +23,11 @@ impl Order {
     pub(crate) fn new(customer: u16, number: u64, weight: u32, secret: u64) -> Order {
         let tag = keyed(secret, &base::encode(&(customer, number, weight)));
         Order { customer, number, weight, tag }
+    }
+
+    /// One that nobody wants.
+    pub(crate) fn invented(rng: &mut Rng) -> Vec<u8> {
+        base::encode(&Order::new(4, 1 + rng.below(20), 666, rng.next_u64()))
     }
 
     /// Whether the customer with this secret wants it.

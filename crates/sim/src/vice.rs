@@ -1,10 +1,7 @@
 //! How a member lies. It runs the product's machine and holds its own key only, and what it says, to whom
 //! and when is up to it.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    rc::Rc,
-};
+use std::collections::{BTreeSet, VecDeque};
 
 use base::{Digest, Domain, Duration, Instant, Rng};
 use group::{
@@ -14,11 +11,10 @@ use group::{
 
 use crate::Node;
 
-use super::{
-    member::digest_of,
-    notary::{Stamp, group},
-    tally::{Order, Receipt, Tally},
-};
+/// The digest of a state, as members vouch for it.
+pub(crate) fn digest_of(state: &[u8]) -> Digest {
+    Digest::of(STATE, state)
+}
 
 /// A way to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +58,7 @@ impl Lie {
 
 const HISTORY_MAX: usize = 64;
 const VALUES_MAX: usize = 6;
+const STATE: Domain = Domain::new("group state v1");
 const STRANGE: Domain = Domain::new("simulated lie v1");
 
 #[derive(Debug)]
@@ -72,6 +69,11 @@ pub(crate) struct Vice {
     /// Which nodes are on the second side.
     side: u64,
     slack: Duration,
+    group: Digest,
+    /// Makes up a command.
+    invention: fn(&mut Rng) -> Vec<u8>,
+    /// What it has said to clients, lately.
+    words: VecDeque<Vec<u8>>,
     /// What it has said. At most [`HISTORY_MAX`].
     history: VecDeque<Message>,
     /// What it has heard voted on, lately.
@@ -82,12 +84,22 @@ pub(crate) struct Vice {
 }
 
 impl Vice {
-    pub(crate) fn new(lies: BTreeSet<Lie>, zeal: f64, slack: Duration, rng: &mut Rng) -> Vice {
+    pub(crate) fn new(
+        lies: BTreeSet<Lie>,
+        zeal: f64,
+        slack: Duration,
+        group: Digest,
+        invention: fn(&mut Rng) -> Vec<u8>,
+        rng: &mut Rng,
+    ) -> Vice {
         Vice {
             lies,
             zeal,
             side: rng.next_u64(),
             slack,
+            group,
+            invention,
+            words: VecDeque::new(),
             history: VecDeque::new(),
             values: VecDeque::new(),
             forged: None,
@@ -125,12 +137,12 @@ impl Vice {
     }
 
     /// What it says instead to this node.
-    pub(crate) fn outward(
+    pub(crate) fn outward<N: Notary>(
         &mut self,
         to: Node,
         mut message: Message,
         seat: Seat,
-        stamp: &Stamp,
+        stamp: &N,
     ) -> Vec<Message> {
         if self.history.len() == HISTORY_MAX {
             self.history.pop_front();
@@ -148,7 +160,7 @@ impl Vice {
                 if vote.what.seat == seat && self.does(Lie::Equivocate) && is_other_side =>
             {
                 vote.what.value = self.draw_value();
-                *vote = sealed(vote.what.clone(), stamp);
+                *vote = self.sealed(vote.what.clone(), stamp);
             }
             Message::Word(Word::Proposal(proposal), Some(batch)) if proposal.what.seat == seat => {
                 let mut is_changed = false;
@@ -174,7 +186,7 @@ impl Vice {
                 self.rng = own;
                 if is_changed {
                     let value = batch.digest();
-                    *proposal = sealed(Proposal { value, ..proposal.what.clone() }, stamp);
+                    *proposal = self.sealed(Proposal { value, ..proposal.what.clone() }, stamp);
                 }
             }
             Message::Welcome { time, height, seen, .. } => {
@@ -210,20 +222,20 @@ impl Vice {
     }
 
     /// Things that it says of its own accord, perhaps because of what it has heard.
-    pub(crate) fn scheme(
+    pub(crate) fn scheme<N: Notary>(
         &mut self,
         heard: Option<(Seat, &Message)>,
         tip: &Tip,
-        tally: &Tally,
+        false_state: &dyn Fn() -> Vec<u8>,
         time: Instant,
         seat: Seat,
-        stamp: &Stamp,
+        stamp: &N,
     ) -> Vec<(Seat, Message)> {
         let mut said = Vec::new();
         if let Some((from, message)) = heard {
             match message {
                 Message::Behind { height } if self.does(Lie::Forge) => {
-                    said.push((from, self.offer(*height, tip, tally)));
+                    said.push((from, self.offer(*height, tip, false_state)));
                 }
                 Message::Fetch { height, from: start } => {
                     if let Some((_, state)) =
@@ -248,7 +260,7 @@ impl Vice {
     }
 
     /// A state that it has made up.
-    fn offer(&mut self, height: u64, tip: &Tip, tally: &Tally) -> Message {
+    fn offer(&mut self, height: u64, tip: &Tip, false_state: &dyn Fn() -> Vec<u8>) -> Message {
         let mut forged =
             Tip { height: tip.height.max(height + 1 + self.rng.below(50)), ..tip.clone() };
         if self.rng.chance(0.2) {
@@ -260,16 +272,14 @@ impl Vice {
         if self.rng.chance(0.1) {
             forged.seats.reverse();
         }
-        let mut state = tally.clone();
-        state.spoil();
-        let state = base::encode(&state);
+        let state = false_state();
         let summary =
             Summary { tip: forged.clone(), state: digest_of(&state), bytes: state.len() as u64 };
         self.forged = Some((forged, state));
         Message::Offer(summary)
     }
 
-    fn noise(&mut self, tip: &Tip, time: Instant, seat: Seat, stamp: &Stamp) -> Message {
+    fn noise<N: Notary>(&mut self, tip: &Tip, time: Instant, seat: Seat, stamp: &N) -> Message {
         let height = tip.height + self.rng.below(4);
         let round = *self.rng.pick(&[0, 1, 2, 9, 50, u32::MAX]);
         let step = *self.rng.pick(&[Step::Prevote, Step::Precommit]);
@@ -278,7 +288,9 @@ impl Vice {
         let value = self.draw_digest();
         let seals = tip.seats.iter().map(|seat| (*seat, Seal([3; 64]))).collect();
         match self.rng.below(12) {
-            0 | 1 => Message::Word(Word::Vote(sealed(vote, stamp), self.rng.chance(0.5)), None),
+            0 | 1 => {
+                Message::Word(Word::Vote(self.sealed(vote, stamp), self.rng.chance(0.5)), None)
+            }
             2 => {
                 let vote = Sealed { what: Vote { seat: other, ..vote }, seal: Seal([1; 64]) };
                 Message::Word(Word::Vote(vote, false), None)
@@ -292,7 +304,7 @@ impl Vice {
                 let value = batch.digest();
                 let valid_round = self.rng.chance(0.5).then(|| self.rng.below(3) as u32);
                 let proposal = Proposal { height, round, value, valid_round, seat };
-                Message::Word(Word::Proposal(sealed(proposal, stamp)), Some(batch))
+                Message::Word(Word::Proposal(self.sealed(proposal, stamp)), Some(batch))
             }
             4 => {
                 Message::Word(Word::Polka(Certificate { height, round, step, value, seals }), None)
@@ -311,15 +323,19 @@ impl Vice {
             _ => {
                 let seats = vec![seat];
                 let wish = group::Wish { epoch: tip.epoch, seats: seats.clone() };
-                let seal = stamp.seal(&wish.sealed_bytes(&group()));
+                let seal = stamp.seal(&wish.sealed_bytes(&self.group));
                 Message::Wish { epoch: tip.epoch, seats, seal }
             }
         }
     }
 
     fn invent(&mut self, batch: &mut Batch) {
-        let order = Order::new(4, 1 + self.rng.below(20), 666, self.rng.next_u64());
-        batch.commands.push(base::encode(&order));
+        batch.commands.push((self.invention)(&mut self.rng));
+    }
+
+    fn sealed<S: Sealable, N: Notary>(&self, what: S, stamp: &N) -> Sealed<S> {
+        let seal = stamp.seal(&what.sealed_bytes(&self.group));
+        Sealed { what, seal }
     }
 
     fn draw_digest(&mut self) -> Digest {
@@ -342,25 +358,42 @@ impl Vice {
         if self.rng.chance(0.7) { time + by } else { time - by }
     }
 
-    /// Whether it answers a customer, and how.
-    pub(crate) fn answer(&mut self, receipt: &mut Receipt, roll: &mut Roll) -> bool {
-        if self.does(Lie::Answer) {
-            receipt.weight += 1;
-            if self.rng.chance(0.5) {
-                roll.epoch += 1;
-                roll.seats.truncate(1);
+    /// Whether it answers wrongly.
+    pub(crate) fn misanswers(&mut self) -> bool {
+        self.does(Lie::Answer)
+    }
+
+    /// Whether it does not answer.
+    pub(crate) fn withholds(&mut self) -> bool {
+        self.does(Lie::Withhold)
+    }
+
+    /// What a client hears of its words: these, or old ones, or some that are not quite right.
+    pub(crate) fn speak(&mut self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+        if self.withholds() {
+            return None;
+        }
+        self.words.push_back(bytes.clone());
+        if self.words.len() > VALUES_MAX {
+            self.words.pop_front();
+        }
+        if self.misanswers() {
+            let at = self.rng.index(bytes.len());
+            match self.rng.chance(0.5) {
+                true => bytes = self.rng.pick(self.words.make_contiguous()).clone(),
+                false => bytes[at] ^= 1 << self.rng.below(8),
             }
         }
-        !self.does(Lie::Withhold)
+        Some(self.maul(bytes))
     }
 
     /// Shows a change of members that nobody but itself has decided.
-    pub(crate) fn rewrite(
+    pub(crate) fn rewrite<N: Notary>(
         &mut self,
         changes: &mut Vec<Decision>,
         roll: &Roll,
         seat: Seat,
-        stamp: &Stamp,
+        stamp: &N,
     ) {
         if !self.does(Lie::Answer) {
             return;
@@ -371,13 +404,13 @@ impl Vice {
         let batch = Batch { leader: seat, time: Instant::START, commands: Vec::new(), change };
         let (round, step, value) = (0, Step::Precommit, batch.digest());
         let vote = Vote { height, round, step, value: Some(value), seat };
-        let seals = vec![(seat, sealed(vote, stamp).seal)];
+        let seals = vec![(seat, self.sealed(vote, stamp).seal)];
         let certificate = Certificate { height, round, step, value, seals };
         changes.push(Decision { height, batch, certificate });
     }
 
     /// What becomes of bytes.
-    pub(crate) fn maul(&mut self, mut bytes: Vec<u8>) -> Rc<[u8]> {
+    pub(crate) fn maul(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
         if self.does(Lie::Maul) && self.rng.chance(0.5) && !bytes.is_empty() {
             match self.rng.below(3) {
                 0 => bytes.truncate(self.rng.index(bytes.len())),
@@ -388,11 +421,6 @@ impl Vice {
                 }
             }
         }
-        bytes.into()
+        bytes
     }
-}
-
-fn sealed<S: Sealable>(what: S, stamp: &Stamp) -> Sealed<S> {
-    let seal = stamp.seal(&what.sealed_bytes(&group()));
-    Sealed { what, seal }
 }
