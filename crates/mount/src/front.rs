@@ -118,6 +118,8 @@ pub enum Way {
         /// Whether what the kernel still has of it is right.
         keeps_pages: bool,
     },
+    /// Through us, and past the kernel's cache.
+    Direct,
     /// From the kernel to a backing file.
     Passthrough(Registration),
 }

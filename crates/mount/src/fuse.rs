@@ -34,8 +34,8 @@ use crate::{
 pub use mounting::{Mount, Options};
 
 use convert::{
-    CACHED, GENERATION, NOTHING, attr, backing_id, caller, errno, has, kind, mode_of, moment,
-    open_flags, purpose, reply_attr, reply_empty, reply_entry, reply_xattr, special_of,
+    CACHED, DIRECT, GENERATION, NOTHING, attr, backing_id, caller, errno, has, kind, mode_of,
+    moment, open_flags, purpose, reply_attr, reply_empty, reply_entry, reply_xattr, special_of,
 };
 
 /// The most bytes in one request to write.
@@ -71,6 +71,10 @@ impl Filesystem for Front {
         for flag in wanted {
             // What an older kernel does not have costs time, and nothing else.
             let _ = config.add_capabilities(flag);
+        }
+        // Whoever opens what is written past the cache may want to map it.
+        if config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok() {
+            self.tree.allow_direct();
         }
         let _ = config.set_max_write(WRITE_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);
@@ -248,6 +252,7 @@ impl Filesystem for Front {
                         Way::Cached { keeps_pages } => {
                             reply.opened(handle, open_flags(*keeps_pages));
                         }
+                        Way::Direct => reply.opened(handle, DIRECT),
                         Way::Passthrough(registration) => match backing_id(registration) {
                             Some(id) => reply.opened_passthrough(handle, CACHED, id),
                             None => reply.error(errno(Errno::IO)),
@@ -285,6 +290,9 @@ impl Filesystem for Front {
                         Way::Cached { keeps_pages } => {
                             let flags = open_flags(*keeps_pages);
                             reply.created(&validity, &attr, GENERATION, handle, flags);
+                        }
+                        Way::Direct => {
+                            reply.created(&validity, &attr, GENERATION, handle, DIRECT);
                         }
                         Way::Passthrough(registration) => match backing_id(registration) {
                             Some(id) => reply.created_passthrough(

@@ -8,6 +8,7 @@ mod body;
 mod data;
 mod doomed;
 mod extended;
+mod habits;
 mod inodes;
 mod listing;
 mod names;
@@ -37,6 +38,7 @@ use crate::{
 
 use body::Reservoir;
 use doomed::Doomed;
+use habits::Habits;
 use inodes::Inodes;
 use listing::Listings;
 use opens::Opens;
@@ -71,8 +73,11 @@ pub struct Tree {
     doomed: Doomed,
     reservoir: Arc<Reservoir>,
     gauge: Gauge,
+    habits: Habits,
     /// Whether the kernel may be asked to use backing files by itself.
     has_passthrough: AtomicBool,
+    /// Whether new files may be written past the kernel's cache.
+    has_direct: AtomicBool,
     /// Files that were being written when the daemon last ended without saying so: what the directory says
     /// of their size may be old. Taken out as they are looked at.
     stale: Mutex<BTreeSet<u64>>,
@@ -101,7 +106,9 @@ impl Tree {
             doomed: Doomed::default(),
             reservoir: Arc::new(Reservoir::new(settings.memory_max)),
             gauge: Gauge::default(),
+            habits: Habits::new(),
             has_passthrough: AtomicBool::new(false),
+            has_direct: AtomicBool::new(false),
             has_stale: AtomicBool::new(!stale.is_empty()),
             stale: Mutex::new(stale),
             on_changed: OnceLock::new(),
@@ -115,6 +122,11 @@ impl Tree {
     /// Lets the kernel use backing files by itself, as far as it can.
     pub fn allow_passthrough(&self) {
         self.has_passthrough.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets new files be written past the kernel's cache.
+    pub fn allow_direct(&self) {
+        self.has_direct.store(true, Ordering::Relaxed);
     }
 
     /// Whom to tell when the kernel may believe what is not so any more. Only the first is told; in the

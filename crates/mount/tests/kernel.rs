@@ -140,6 +140,48 @@ fn programs_find_what_they_wrote_in_either_way_and_after_a_restart() {
 }
 
 #[test]
+fn a_new_file_is_read_as_it_is_while_somebody_only_writes_it() {
+    for options in ways() {
+        let Some(world) = World::new(options) else { return };
+        let path = world.at("log");
+        let mut log = OpenOptions::new().append(true).create_new(true).open(&path).unwrap();
+        let mut reader = File::open(&path).unwrap();
+        let mut all = Vec::new();
+        for line in 0..2_000 {
+            let line = format!("line {line}\n");
+            log.write_all(line.as_bytes()).unwrap();
+            let mut seen = String::new();
+            reader.read_to_string(&mut seen).unwrap();
+            assert_eq!(seen, line);
+            all.extend(line.into_bytes());
+        }
+        drop((log, reader));
+        assert!(fs::read(&path).unwrap() == all);
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"end").unwrap();
+        assert!(fs::read(&path).unwrap().ends_with(b"end"));
+    }
+}
+
+#[test]
+fn large_files_that_one_process_writes_one_after_the_other_are_all_whole() {
+    for options in ways() {
+        let Some(mut world) = World::new(options) else { return };
+        let bytes: Vec<u8> = (0..3 << 20).map(|n: u32| (n.wrapping_mul(n) >> 7) as u8).collect();
+        let size = |count: usize| [3 << 20, 2 << 20, 5, 1 << 20][count % 4];
+        for count in 0..8 {
+            let path = world.at(&format!("f{count}"));
+            fs::write(&path, &bytes[..size(count)]).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().len(), size(count) as u64);
+            assert!(fs::read(&path).unwrap() == bytes[..size(count)]);
+        }
+        world.restart(options);
+        for count in 0..8 {
+            assert!(fs::read(world.at(&format!("f{count}"))).unwrap() == bytes[..size(count)]);
+        }
+    }
+}
+
+#[test]
 fn names_come_go_and_move() {
     let Some(world) = World::new(Options::default()) else { return };
     fs::create_dir(world.at("d")).unwrap();

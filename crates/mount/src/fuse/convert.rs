@@ -15,6 +15,7 @@ use crate::front::{Attributes, Caller, Errno, Moment, Purpose, Registration, val
 pub(super) const GENERATION: Generation = Generation(0);
 /// Nothing has to be told us when a file is closed but that it is.
 pub(super) const CACHED: FopenFlags = FopenFlags::FOPEN_NOFLUSH;
+pub(super) const DIRECT: FopenFlags = CACHED.union(FopenFlags::FOPEN_DIRECT_IO);
 
 /// With this flag of its own the kernel opens a program to run it.
 const RUNS: i32 = 0x20;

@@ -63,6 +63,9 @@ impl Tree {
         if tames && inner.has_suid {
             self.tame(&hold, &mut inner)?;
         }
+        if inner.has_capability {
+            self.drop_capability(&hold, &mut inner)?;
+        }
         let end = end_of(offset, data.len() as u64)?;
         self.load(&hold, &mut inner)?;
         self.must_have_room_until(&inner, end)?;

@@ -5,10 +5,15 @@ use directory::{Act, Actor};
 
 use crate::front::{Caller, Errno, When};
 
-use super::Tree;
+use super::{
+    Tree,
+    opens::{Inner, Open},
+};
 
 /// Those that there are. Access control lists would be `system.`: there are none.
 const PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
+/// With what more than its user's rights a program runs.
+const CAPABILITY: &[u8] = b"security.capability";
 
 impl Tree {
     /// Sets an extended attribute.
@@ -66,10 +71,28 @@ impl Tree {
         let file = self.inodes.file(inode)?;
         // The kernel takes privileges of files away by itself, on behalf of whoever writes them.
         let root = Caller { uid: 0, gid: 0, pid: 0 };
-        let is_kernels = value.is_none() && name == b"security.capability";
+        let is_kernels = value.is_none() && name == CAPABILITY;
         let caller = if is_kernels { &root } else { caller };
+        let is_privilege = value.is_some() && name == CAPABILITY;
         let name = name.to_vec();
-        self.act(caller, Act::SetXattr { file, name, value, when }, false).map(drop)
+        self.act(caller, Act::SetXattr { file, name, value, when }, false)?;
+        if is_privilege && let Some(open) = self.opens.get(inode) {
+            open.lock().has_capability = true;
+        }
+        Ok(())
+    }
+
+    /// Takes the privileges of a file away that is written past the kernel's cache.
+    pub(super) fn drop_capability(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
+        let (file, name) = (open.file.clone(), CAPABILITY.to_vec());
+        let act = Act::SetXattr { file, name, value: None, when: When::Always };
+        match self.ask(&Actor::ROOT, Call::Do(act)) {
+            Ok(_) | Err(Errno::NODATA) => {
+                inner.has_capability = false;
+                Ok(())
+            }
+            Err(errno) => Err(errno),
+        }
     }
 }
 

@@ -127,10 +127,10 @@ impl Inodes {
     }
 
     /// Notes how an inode is opened; whether the pages that the kernel has of it are right.
-    pub(super) fn open(&self, inode: u64, is_passthrough: bool) -> bool {
+    pub(super) fn open(&self, inode: u64, is_past_cache: bool) -> bool {
         let mut shard = lock(self.shard(inode));
         let known = shard.get_mut(inode);
-        known.is_some_and(|known| std::mem::replace(&mut known.keeps_pages, !is_passthrough))
+        known.is_some_and(|known| std::mem::replace(&mut known.keeps_pages, !is_past_cache))
     }
 
     /// Notes that bytes of it are stored.

@@ -13,7 +13,7 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, Held, SUID},
+    body::{Body, Held, SUID, Seen},
     name_of,
     opens::{Inner, Open},
 };
@@ -89,13 +89,13 @@ impl Tree {
                 inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
                 inner.writer = (caller.uid, caller.gid);
                 inner.has_suid = record.access.mode & SUID != 0;
+                self.inodes.learn(inode, &file, true);
+                self.choose_new(&hold, &mut inner, purpose, caller, register);
                 inner.handles.push(handle);
+                let way = self.present_way(&hold, &inner);
                 drop(inner);
                 hold.keep();
-                self.inodes.learn(inode, &file, true);
-                let keeps_pages = self.inodes.open(inode, false);
-                let opened = Opened { handle, way: Way::Cached { keeps_pages } };
-                Ok((Tree::attributes(&record, None), opened))
+                Ok((Tree::attributes(&record, None), Opened { handle, way }))
             }
             Err(Errno::EXIST) if !is_new => {
                 let attributes = self.lookup(directory, name)?;
@@ -174,6 +174,9 @@ impl Tree {
         let Some(at) = inner.handles.iter().position(|known| *known == handle) else { return };
         inner.handles.swap_remove(at);
         let is_writer = handle & 1 != 0;
+        if is_writer {
+            self.learn_habit(&mut inner);
+        }
         if is_writer && !inner.handles.is_empty() && !self.is_unlinked(&open) {
             // Whoever closes it last tries again, and says so if it can't be stored.
             let _ = self.settle(&open, &mut inner);
@@ -212,19 +215,25 @@ impl Tree {
             self.load(open, inner)?;
             self.set_size(open, inner, 0)?;
         }
-        let is_passthrough = inner.registration.is_some();
-        if purpose.writes && is_passthrough {
+        if purpose.writes && inner.registration.is_some() {
             if inner.has_suid && caller.uid != 0 {
                 // Nobody will see the write that ends this.
                 self.tame(open, inner)?;
             }
             self.note(open, inner)?;
         }
-        let keeps_pages = self.inodes.open(open.inode, is_passthrough);
-        Ok(match &inner.registration {
+        Ok(self.present_way(open, inner))
+    }
+
+    /// How the bytes of a file go as long as it is open.
+    fn present_way(&self, open: &Open, inner: &Inner) -> Way {
+        let is_past_cache = inner.is_direct || inner.registration.is_some();
+        let keeps_pages = self.inodes.open(open.inode, is_past_cache);
+        match &inner.registration {
             Some(registration) => Way::Passthrough(registration.clone()),
+            None if inner.is_direct => Way::Direct,
             None => Way::Cached { keeps_pages },
-        })
+        }
     }
 
     fn choose_first(
@@ -235,6 +244,7 @@ impl Tree {
         caller: &Caller,
         register: Register<'_>,
     ) -> Result<(), Errno> {
+        inner.is_direct = false;
         let has_passthrough = self.has_passthrough.load(Ordering::Relaxed);
         if matches!(inner.body, Body::Rest) {
             let record = self.record(&open.file)?;
@@ -254,21 +264,63 @@ impl Tree {
                 self.spill(open, inner)?;
             }
         }
-        let Body::File { file, .. } = &inner.body else { return Ok(()) };
-        // A write that passes by us can't end what it has to end, nor be refused: so it may not pass by.
-        let is_delicate =
-            purpose.writes && (inner.has_suid && caller.uid != 0 || self.gauge.is_tight());
-        if has_passthrough && !is_delicate {
-            match register(file) {
-                Ok(registration) => inner.registration = Some(registration),
-                Err(error) => {
-                    eprintln!(
-                        "croft: the kernel can't use backing files by itself ({error}); going on without"
-                    );
-                    self.has_passthrough.store(false, Ordering::Relaxed);
-                }
-            }
+        if has_passthrough && !self.is_delicate(inner, purpose, caller) {
+            self.pass_through(inner, register);
         }
         Ok(())
+    }
+
+    /// How the bytes of a new file go.
+    fn choose_new(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) {
+        inner.creator = caller.pid;
+        let is_large = self.has_passthrough.load(Ordering::Relaxed)
+            && purpose.writes
+            && self.habits.is_large_next(caller.pid)
+            && !self.is_delicate(inner, purpose, caller);
+        // If there can't be a backing file now, whoever writes will hear why.
+        if is_large && self.spill(open, inner).is_ok() {
+            self.pass_through(inner, register);
+        }
+        // Whoever only writes has no use for what the kernel would keep of it, and can't map it.
+        inner.is_direct = !purpose.reads
+            && inner.registration.is_none()
+            && self.has_direct.load(Ordering::Relaxed);
+    }
+
+    /// A write that passes by us can't end what it has to end, nor be refused: so it may not pass by.
+    fn is_delicate(&self, inner: &Inner, purpose: Purpose, caller: &Caller) -> bool {
+        purpose.writes && (inner.has_suid && caller.uid != 0 || self.gauge.is_tight())
+    }
+
+    /// Has the kernel use the backing file by itself, if there is one.
+    fn pass_through(&self, inner: &mut Inner, register: Register<'_>) {
+        let Body::File { file, .. } = &inner.body else { return };
+        match register(file) {
+            Ok(registration) => inner.registration = Some(registration),
+            Err(error) => {
+                eprintln!(
+                    "croft: the kernel can't use backing files by itself ({error}); going on without"
+                );
+                self.has_passthrough.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What somebody wrote into a new file is closed: how large it became tells what comes next.
+    fn learn_habit(&self, inner: &mut Inner) {
+        let creator = std::mem::take(&mut inner.creator);
+        let size = match &inner.body {
+            _ if creator == 0 => return,
+            Body::Rest | Body::Memory(_) => 0,
+            Body::File { file, .. } => Seen::of(file).map_or(0, |seen| seen.size),
+        };
+        self.habits.note(creator, size);
     }
 }

@@ -32,6 +32,12 @@ pub(super) struct Inner {
     pub(super) handles: Vec<u64>,
     /// There while the kernel uses the backing file by itself.
     pub(super) registration: Option<Registration>,
+    /// Its bytes go past the kernel's cache while it is open, and still through us.
+    pub(super) is_direct: bool,
+    /// The kernel does not take the privileges of what is written directly away: that is for us to do.
+    pub(super) has_capability: bool,
+    /// The process that has created it, until what it wrote is closed; else 0.
+    pub(super) creator: u32,
     /// Who last opened it to write, or changed its size: user and group.
     pub(super) writer: (u32, u32),
     /// Bytes in memory that are not stored.
@@ -89,6 +95,9 @@ impl Opens {
                     body: Body::Rest,
                     handles: Vec::new(),
                     registration: None,
+                    is_direct: false,
+                    has_capability: false,
+                    creator: 0,
                     writer: (0, 0),
                     is_dirty: false,
                     is_unreported: false,

@@ -97,6 +97,69 @@ fn whoever_opens_a_cached_file_again_gets_it_cached() {
 }
 
 #[test]
+fn what_is_only_written_goes_past_the_kernels_cache_and_so_does_whoever_opens_it_meanwhile() {
+    let world = World::new();
+    world.tree.allow_direct();
+    let create = |name: &[u8], purpose| {
+        let made = world.tree.create(ROOT, name, 0o644, true, purpose, &ME, &no_passthrough);
+        let (attributes, opened) = made.unwrap();
+        (attributes.inode, opened)
+    };
+    let (inode, writer) = create(b"a", Purpose { reads: false, ..WRITES });
+    assert!(matches!(writer.way, Way::Direct));
+    let reader = world.open(inode, READS);
+    assert!(matches!(reader.way, Way::Direct));
+    world.tree.write(inode, 0, b"abc", false).unwrap();
+    [writer, reader].iter().for_each(|opened| world.tree.release(inode, opened.handle));
+    let later = world.open(inode, READS);
+    assert!(matches!(later.way, Way::Cached { keeps_pages: false }));
+    assert_eq!(world.bytes(inode), b"abc");
+    assert!(matches!(create(b"b", WRITES).1.way, Way::Cached { .. }));
+}
+
+#[test]
+fn what_is_written_past_the_kernels_cache_loses_its_privileges() {
+    let world = World::new();
+    world.tree.allow_direct();
+    let only = Purpose { reads: false, ..WRITES };
+    let (inode, _) = world
+        .tree
+        .create(ROOT, b"a", 0o755, true, only, &ME, &no_passthrough)
+        .map(|(attributes, opened)| (attributes.inode, opened))
+        .unwrap();
+    let name = b"security.capability";
+    world.tree.setxattr(inode, name, b"all", When::Always, &ME).unwrap();
+    world.tree.setxattr(inode, b"user.a", b"b", When::Always, &ME).unwrap();
+    for _ in 0..2 {
+        world.tree.write(inode, 0, b"abc", false).unwrap();
+        assert_eq!(world.tree.getxattr(inode, name), Err(Errno::NODATA));
+    }
+    assert_eq!(world.tree.getxattr(inode, b"user.a").unwrap(), b"b");
+}
+
+#[test]
+fn whoever_has_written_a_large_file_writes_the_next_by_way_of_the_kernel() {
+    let world = World::new();
+    world.tree.allow_passthrough();
+    let me = Caller { pid: 7, ..ME };
+    let write = |name: &[u8], size: usize| {
+        let made = world.tree.create(ROOT, name, 0o644, true, WRITES, &me, &passthrough);
+        let (attributes, opened) = made.unwrap();
+        world.tree.write(attributes.inode, 0, &vec![7; size], false).unwrap();
+        world.tree.release(attributes.inode, opened.handle);
+        let reader = world.tree.open(attributes.inode, READS, &me, &passthrough).unwrap();
+        assert!(
+            world.tree.read(attributes.inode, 0, size + 1, |read| read == vec![7; size]).unwrap()
+        );
+        world.tree.release(attributes.inode, reader.handle);
+        matches!(opened.way, Way::Passthrough(_))
+    };
+    let large = super::super::habits::LARGE as usize;
+    assert!(!write(b"a", large) && write(b"b", large) && write(b"c", 10));
+    assert!(!write(b"d", 10) && !write(b"e", large) && write(b"f", 0));
+}
+
+#[test]
 fn a_kernel_that_can_not_pass_through_is_not_asked_again() {
     let world = World::new();
     world.tree.allow_passthrough();
