@@ -186,6 +186,7 @@ impl Iterator for Components<'_> {
 }
 
 impl PartialEq for FileId {
+    #[inline]
     fn eq(&self, other: &FileId) -> bool {
         self.cmp(other) == Ordering::Equal
     }
@@ -194,15 +195,23 @@ impl PartialEq for FileId {
 impl Eq for FileId {}
 
 impl Ord for FileId {
+    // Searches in maps of identifiers do little else, so what is usual has to be in place there.
+    #[inline]
     fn cmp(&self, other: &FileId) -> Ordering {
         match (self.0.as_short(), other.0.as_short()) {
             (Some(a), Some(b)) => a.cmp(&b),
-            _ => self.0.bits().cmp(&other.0.bits()),
+            _ => cmp_long(self, other),
         }
     }
 }
 
+#[cold]
+fn cmp_long(a: &FileId, b: &FileId) -> Ordering {
+    a.0.bits().cmp(&b.0.bits())
+}
+
 impl PartialOrd for FileId {
+    #[inline]
     fn partial_cmp(&self, other: &FileId) -> Option<Ordering> {
         Some(self.cmp(other))
     }

@@ -50,12 +50,14 @@ impl Word {
 
     /// The word itself, in the short form. Such words compare as the bit strings do: equal bits are
     /// told apart by the length below them.
+    #[inline]
     pub(crate) fn as_short(&self) -> Option<u64> {
         // SAFETY: both forms are 64 initialised bits; the bits of a pointer may be read as a number.
         let short = unsafe { self.short };
         (short & 1 == 1).then_some(short)
     }
 
+    #[inline]
     fn as_long(&self) -> Option<&ManuallyDrop<Long>> {
         match self.as_short() {
             Some(_) => None,
@@ -78,6 +80,7 @@ impl Word {
 }
 
 impl Clone for Word {
+    #[inline]
     fn clone(&self) -> Word {
         match self.as_long() {
             None => Word { short: self.as_short().unwrap_or(1) },
@@ -87,6 +90,7 @@ impl Clone for Word {
 }
 
 impl Drop for Word {
+    #[inline]
     fn drop(&mut self) {
         if self.as_short().is_none() {
             // SAFETY: the lowest bit is zero, so this is the pointer; it is not used again.

@@ -30,7 +30,7 @@ pub(crate) struct Facts {
 }
 
 #[derive(Debug, Default)]
-struct Fact {
+pub(crate) struct Fact {
     record: Option<Arc<File>>,
     /// It is no more, and never will be again.
     is_gone: bool,
@@ -107,8 +107,30 @@ impl Fact {
         1 + self.names.entries.len()
     }
 
-    fn has(&self, field: &Field) -> bool {
+    pub(crate) fn has(&self, field: &Field) -> bool {
         bit(field).is_some_and(|bit| self.fields & bit != 0)
+    }
+
+    /// Whether every field of the record is at hand.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.fields == ALL_FIELDS && !self.is_gone
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    pub(crate) fn record(&self) -> Option<&Arc<File>> {
+        self.record.as_ref()
+    }
+
+    /// What a name stands for, if that is at hand.
+    pub(crate) fn entry(&self, name: &Name) -> Option<Option<&Entry>> {
+        match self.names.entries.get(name) {
+            Some(Named::Entry(entry)) => Some(entry.as_ref()),
+            Some(Named::Hole) => None,
+            None => self.names.listed.has(name).then_some(None),
+        }
     }
 }
 
@@ -160,6 +182,17 @@ impl Facts {
         self.recent.remove(&fact.used);
         fact.used = number;
         self.recent.insert(number, file.clone());
+    }
+
+    /// What is known of a file, which is in use.
+    pub(crate) fn used(&mut self, file: &FileId) -> Option<&Fact> {
+        self.touch(file);
+        self.get(file)
+    }
+
+    /// What is known of a file.
+    pub(crate) fn get(&self, file: &FileId) -> Option<&Fact> {
+        self.files.get(file)
     }
 
     fn fact(&mut self, file: &FileId) -> &mut Fact {
@@ -218,7 +251,7 @@ impl Facts {
 
     /// Whether every field of a file's record is at hand.
     pub(crate) fn is_whole(&self, file: &FileId) -> bool {
-        self.files.get(file).is_some_and(|fact| fact.fields == ALL_FIELDS && !fact.is_gone)
+        self.files.get(file).is_some_and(Fact::is_whole)
     }
 
     pub(crate) fn has(&self, file: &FileId, field: &Field) -> bool {
@@ -239,12 +272,7 @@ impl Facts {
 
     /// What a name stands for, if that is at hand.
     pub(crate) fn entry(&self, directory: &FileId, name: &Name) -> Option<Option<Entry>> {
-        let fact = self.files.get(directory)?;
-        match fact.names.entries.get(name) {
-            Some(Named::Entry(entry)) => Some(entry.clone()),
-            Some(Named::Hole) => None,
-            None => fact.names.listed.has(name).then_some(None),
-        }
+        self.files.get(directory)?.entry(name).map(Option::<&Entry>::cloned)
     }
 
     /// So many names after one, all of which must be at hand.
@@ -305,7 +333,10 @@ impl Facts {
 
     /// Changes a record under leases on what changes in it.
     pub(crate) fn set_file(&mut self, file: &FileId, record: Arc<File>) {
-        self.fact(file).record = Some(record);
+        match self.files.get_mut(file) {
+            Some(fact) => fact.record = Some(record),
+            None => self.fact(file).record = Some(record),
+        }
     }
 
     /// Changes a name under a lease on it.

@@ -8,7 +8,7 @@ use lease::{Client, Field, Holder, Kind, Knowledge, Name, Scope, message::Want};
 use triomphe::Arc;
 
 use crate::{
-    facts::{Facts, Page},
+    facts::{Fact, Facts, Page},
     handles::Handles,
     supply::{Lack, Supply},
 };
@@ -45,6 +45,22 @@ pub(crate) struct Changes {
     /// Files and bytes taken, or given back if negative.
     pub(crate) files_spent: i64,
     pub(crate) bytes_spent: i64,
+}
+
+/// The record that has to be fetched before this scope of a file, of which this much is known, can be looked
+/// at.
+fn missing_key(fact: Option<&Fact>, scope: &Scope) -> Option<Key> {
+    let Scope { file, field } = scope;
+    let is_at_hand = match field {
+        Field::Child(name) => {
+            let is_known = fact.is_some_and(|fact| fact.entry(name).is_some());
+            return (!is_known).then(|| Key::entry(file, name));
+        }
+        field if File::FIELDS.contains(field) => fact.is_some_and(|fact| fact.has(field)),
+        Field::Whole | Field::Tree => fact.is_some_and(|fact| fact.is_gone() || fact.is_whole()),
+        _ => true,
+    };
+    (!is_at_hand).then(|| Key::file(file))
 }
 
 /// No operation asks for more: a group that lies about who lies in whom can't keep us walking up.
@@ -113,24 +129,6 @@ impl<'a> Sight<'a> {
         self.facts.is_whole(file) && self.whole(file) != Knowledge::None
     }
 
-    /// The record that has to be fetched before this scope can be looked at.
-    fn missing_key(&self, want: &Want) -> Option<Key> {
-        let Scope { file, field } = &want.scope;
-        match field {
-            Field::Child(name) => {
-                self.facts.entry(file, name).is_none().then(|| Key::entry(file, name))
-            }
-            field if File::FIELDS.contains(field) => {
-                (!self.facts.has(file, field)).then(|| Key::file(file))
-            }
-            Field::Whole | Field::Tree if !self.facts.is_gone(file) => {
-                let is_at_hand = File::FIELDS.iter().all(|field| self.facts.has(file, field));
-                (!is_at_hand).then(|| Key::file(file))
-            }
-            _ => None,
-        }
-    }
-
     /// Whether everybody else has the file closed in this way, if that is known.
     pub(crate) fn knows_others(&mut self, scope: &Scope) -> Result<bool, Stop> {
         self.know(&[Want { scope: scope.clone(), kind: Kind::OtherRead }])?;
@@ -172,13 +170,21 @@ impl View for Sight<'_> {
             return Err(Refusal::TooDeep.into());
         }
         let mut missing = Missing::default();
+        // Mostly all of this is about one file.
+        let mut near: Option<(&FileId, Option<&Fact>)> = None;
         for want in wants {
-            if self.facts.is_gone(&want.scope.file) {
+            let file = &want.scope.file;
+            let fact = match near {
+                Some((known, fact)) if known == file => fact,
+                _ => self.facts.get(file),
+            };
+            near = Some((file, fact));
+            if fact.is_some_and(Fact::is_gone) {
                 return Err(Refusal::Gone.into());
             }
             if !self.holds(want) {
                 missing.wants.push(want.clone());
-            } else if let Some(key) = self.missing_key(want)
+            } else if let Some(key) = missing_key(fact, &want.scope)
                 && !missing.keys.contains(&key)
             {
                 missing.keys.push(key);
@@ -195,7 +201,7 @@ impl View for Sight<'_> {
 
     fn knows_value(&self, scope: &Scope) -> bool {
         let want = Want { scope: scope.clone(), kind: Kind::Read };
-        self.holds(&want) && self.missing_key(&want).is_none()
+        self.holds(&want) && missing_key(self.facts.get(&scope.file), scope).is_none()
     }
 
     fn file(&mut self, file: &FileId) -> Result<Arc<File>, Stop> {
@@ -203,11 +209,11 @@ impl View for Sight<'_> {
         if let Some((_, record)) = changed {
             return record.clone().ok_or(Refusal::Gone.into());
         }
-        self.facts.touch(file);
-        if self.facts.is_gone(file) {
+        let fact = self.facts.used(file);
+        if fact.is_some_and(Fact::is_gone) {
             return Err(Refusal::Gone.into());
         }
-        self.facts.record(file).cloned().ok_or_else(|| {
+        fact.and_then(Fact::record).cloned().ok_or_else(|| {
             Stop::Missing(Missing { keys: vec![Key::file(file)], ..Missing::default() })
         })
     }
@@ -217,8 +223,8 @@ impl View for Sight<'_> {
         if let Some((.., entry)) = changed.find(|(at, what, _)| at == directory && what == name) {
             return Ok(entry.clone());
         }
-        self.facts.touch(directory);
-        self.facts.entry(directory, name).ok_or_else(|| {
+        let fact = self.facts.used(directory);
+        fact.and_then(|fact| fact.entry(name)).map(Option::<&Entry>::cloned).ok_or_else(|| {
             let keys = vec![Key::entry(directory, name)];
             Stop::Missing(Missing { keys, ..Missing::default() })
         })
