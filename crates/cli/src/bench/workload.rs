@@ -46,6 +46,7 @@ pub const WORKLOADS: &[Workload] = &[
     Workload { name: "rm -rf", count: TREE, prepare: make_tree, run: remove },
     Workload { name: "git add", count: TREE, prepare: make_repository, run: git_add },
     Workload { name: "write 1 MiB", count: BIG >> 20, prepare: nothing, run: write_big },
+    Workload { name: "dd 1 MiB", count: BIG >> 20, prepare: nothing, run: write_once },
     Workload { name: "write again", count: BIG >> 20, prepare: write_big, run: write_again },
     Workload { name: "read 1 MiB", count: BIG >> 20, prepare: write_big, run: read_big },
     Workload { name: "read again", count: BIG >> 20, prepare: write_and_read, run: read_big },
@@ -182,6 +183,12 @@ fn command(program: &str, args: &[&str], at: &Path) -> anyhow::Result<()> {
 
 fn write_big(at: &Path) -> anyhow::Result<()> {
     write_all(File::create(at.join("big"))?)
+}
+
+/// By a process of which nobody knows yet what it writes.
+fn write_once(at: &Path) -> anyhow::Result<()> {
+    let count = format!("count={}", BIG >> 20);
+    command("dd", &["if=/dev/zero", "of=big", "bs=1M", &count, "status=none"], at)
 }
 
 fn write_again(at: &Path) -> anyhow::Result<()> {
