@@ -119,7 +119,12 @@ pub struct Unproven {
 
 impl Unproven {
     /// Whether these are votes that prove it.
-    fn is_proven_by<N: Notary>(&self, proof: &Certificate, group: &Digest, notary: &N) -> bool {
+    pub(crate) fn is_proven_by<N: Notary>(
+        &self,
+        proof: &Certificate,
+        group: &Digest,
+        notary: &N,
+    ) -> bool {
         proof.height == self.height
             && proof.step == Step::Precommit
             && proof.value == self.batch.digest()

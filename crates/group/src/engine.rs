@@ -294,6 +294,7 @@ impl Engine {
     }
 
     fn feed<N: Notary>(&mut self, notary: &N, input: Input<Context>, deeds: &mut Vec<Deed>) {
+        let since = deeds.len();
         let Engine { group, patience, state, known } = self;
         let mut desk = Desk { group, patience: *patience, notary, known, deeds };
         let done: Result<(), core::Error<Context>> =
@@ -305,6 +306,28 @@ impl Engine {
                 !matches!(error, core::Error::ReplayDivergence(..)),
                 "the log of this member contradicts what it does: {error}"
             );
+        }
+        self.show_lock(since, deeds);
+    }
+
+    /// Who binds itself to a value shows all others why, so that they do not bind themselves to another one in
+    /// the next round, with a liar's help, and so on for ever. The engine does so too, but only from its tenth
+    /// round on. In the first round it would cost more than it is worth.
+    fn show_lock(&self, since: usize, deeds: &mut Vec<Deed>) {
+        let lock = deeds[since..].iter().find_map(|deed| match deed {
+            Deed::Say(Word::Vote(Sealed { what, .. }, false)) if what.step == Step::Precommit => {
+                Some((what.round, what.value?))
+            }
+            _ => None,
+        });
+        let Some((round, value)) = lock.filter(|(round, _)| *round > 0) else { return };
+        let round = Round::new(round);
+        if let Some(polka) = self.state.polka_certificate(round, &value) {
+            deeds.push(Deed::Say(Word::Polka(of_polka(polka.clone()))));
+        }
+        let driver = &self.state.driver;
+        if let Some((bid, _)) = driver.proposal_and_validity_for_round_and_value(round, value) {
+            deeds.push(Deed::Say(Word::Proposal(sealed_proposal(bid.clone()))));
         }
     }
 
@@ -395,7 +418,7 @@ impl<N: Notary> Desk<'_, N> {
                 self.deeds.push(Deed::Want { round: number(round) });
                 r.resume_with(())
             }
-            // A batch goes with every proposal.
+            // A batch goes with every proposal, and proposals are said again when it matters.
             Effect::RestreamProposal(.., r) => r.resume_with(()),
             // Decisions of others are checked and taken outside of the engine.
             Effect::CertVerifiedSyncValue(.., r) => r.resume_with(()),

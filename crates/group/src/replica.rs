@@ -73,8 +73,15 @@ pub struct Replica<N> {
     mark: u64,
     syncing: u64,
     safe: u64,
-    /// The record with the last decision.
+    /// The records with the last decision that has taken effect, and with the one before it.
     decided_mark: u64,
+    prior_mark: u64,
+    /// The last height that has taken effect.
+    effective: u64,
+    /// The record with the last own vote.
+    cast_mark: u64,
+    /// What takes effect once the records of this step are written.
+    effects: Vec<Output>,
     /// Bytes of decisions that wait for the log.
     held_bytes: usize,
     /// The last decisions.
@@ -149,6 +156,10 @@ impl<N: Notary> Replica<N> {
             syncing: 0,
             safe: 0,
             decided_mark: 0,
+            prior_mark: 0,
+            effective: 0,
+            cast_mark: 0,
+            effects: Vec::new(),
             held_bytes: 0,
             recent: VecDeque::new(),
             recent_bytes: 0,
@@ -170,6 +181,7 @@ impl<N: Notary> Replica<N> {
             is_stale: false,
             has_left: false,
         };
+        replica.effective = replica.tip.height;
         if !replica.is_member() {
             replica.say_again_at = Some(now);
         }
@@ -217,9 +229,15 @@ impl<N: Notary> Replica<N> {
     }
 
     /// Of the log up to this mark nothing is needed, once what was decided has been applied and stored.
+    ///
+    /// The last decision stays: there may be nobody else who has seen what proves it, and then the others can't
+    /// go on without it.
     pub fn mark_behind(&self) -> u64 {
         // A record may also have the beginning of the next height.
-        let behind = self.decided_mark.saturating_sub(u64::from(!self.is_alone()));
+        let behind = match self.is_alone() {
+            true => self.decided_mark,
+            false => self.prior_mark.saturating_sub(1),
+        };
         if self.proof.is_some() { behind.min(self.proof_mark) } else { behind }
     }
 
@@ -312,6 +330,7 @@ impl<N: Notary> Replica<N> {
                     && vote.what.seat == self.me
                 {
                     self.cast.push(vote.what.clone());
+                    self.cast_mark = self.mark + 1;
                 }
                 self.records.push(Record::Fact(self.tip.height + 1, fact));
             }
@@ -415,6 +434,7 @@ impl<N: Notary> Replica<N> {
     /// A decision takes its place.
     fn accept(&mut self, decision: Decision, now: Instant, out: &mut Vec<Output>) {
         let (was_alone, was_member) = (self.is_alone(), self.is_member());
+        let is_waiting = self.held_bytes > 0 || self.rests_on_unsafe_vote(&decision.certificate);
         let (epoch, plan) = (self.tip.epoch, self.tip.plan.clone());
         let learners: Vec<Seat> = self.tip.learners().copied().collect();
         self.leave_height();
@@ -424,7 +444,6 @@ impl<N: Notary> Replica<N> {
         }
         self.tip = self.tip.after(&decision.batch);
         self.take_proof(&decision.certificate);
-        self.decided_mark = self.mark + 1;
         self.members = self.tip.members();
         self.has_left = !self.is_member() && (was_member || self.has_left);
         // Who is to become a member is told at once, so that it does not miss what comes next.
@@ -432,7 +451,8 @@ impl<N: Notary> Replica<N> {
             let message = Message::Decisions(vec![self.shown(&decision)]);
             let learners = learners.into_iter().chain(self.tip.learners().copied());
             for to in learners.collect::<BTreeSet<_>>() {
-                out.push(Output::Send { to, message: message.clone() });
+                let message = message.clone();
+                self.held.push_back((self.mark + 1, Output::Send { to, message }));
             }
         }
         let decision = Arc::new(decision);
@@ -442,22 +462,23 @@ impl<N: Notary> Replica<N> {
         if is_watched {
             self.remember(Arc::clone(&decision));
         }
-        // Of many members a quorum has it safe. The only one has to have it itself.
+        // A quorum has it safe. Whose own vote makes the quorum has to have it safe itself.
         let decided = Output::Decided(decision);
-        if was_alone {
+        if is_waiting {
             self.held_bytes += bytes;
             self.held.push_back((self.mark + 1, decided));
         } else {
-            out.push(decided);
+            self.on_effect(self.mark + 1, self.tip.height);
+            self.effects.push(decided);
         }
         let is_checkpoint = self.tip.height.is_multiple_of(self.settings.checkpoint_every);
         let is_first_plan = was_alone && plan.is_none() && self.tip.plan.is_some();
         if is_watched && is_checkpoint || is_first_plan {
             let want = self.want_state();
-            if was_alone {
+            if is_waiting {
                 self.held.push_back((self.mark + 1, want));
             } else {
-                out.push(want);
+                self.effects.push(want);
             }
         }
         if self.tip.epoch != epoch {
@@ -466,7 +487,23 @@ impl<N: Notary> Replica<N> {
         if self.tip.plan != plan {
             self.await_learners(now);
         }
+        if !was_member && self.is_member() {
+            self.ask_time(now, out);
+        }
         self.on_plan(now);
+    }
+
+    /// Whether these are not votes of a quorum without an own one that could still be lost with the power.
+    fn rests_on_unsafe_vote(&self, certificate: &Certificate) -> bool {
+        let others = certificate.seals.iter().filter(|(seat, _)| *seat != self.me).count();
+        let is_unsafe = self.is_alone() || self.cast_mark > self.safe;
+        is_unsafe && others < self.members.quorum()
+    }
+
+    /// The decision in this record takes effect.
+    fn on_effect(&mut self, mark: u64, height: u64) {
+        (self.prior_mark, self.decided_mark) = (self.decided_mark, mark);
+        self.effective = height;
     }
 
     /// Whatever the next height was, it is another one now.
@@ -484,6 +521,7 @@ impl<N: Notary> Replica<N> {
         self.ready.clear();
         self.clock.forget(|seat| members.contains(seat));
         self.seen.retain(|seat, _| members.contains(seat));
+        self.end_greeting();
         if self.wish.as_ref() == Some(&self.tip.seats) {
             self.wish = None;
         }
@@ -517,13 +555,15 @@ impl<N: Notary> Replica<N> {
             let record = base::encode(&std::mem::take(&mut self.records));
             out.push(Output::Persist { mark: self.mark, record });
         }
+        out.append(&mut self.effects);
         if let Some((mark, _)) = self.held.back().filter(|(mark, _)| *mark > self.syncing) {
             self.syncing = *mark;
             out.push(Output::Sync { mark: *mark });
         }
-        while let Some((_, output)) = self.held.pop_front_if(|(mark, _)| *mark <= self.safe) {
+        while let Some((mark, output)) = self.held.pop_front_if(|(mark, _)| *mark <= self.safe) {
             if let Output::Decided(decision) = &output {
                 self.held_bytes -= serving::bytes_of(decision);
+                self.on_effect(mark, decision.height);
             }
             out.push(output);
         }
@@ -670,6 +710,9 @@ impl<N: Notary> Replica<N> {
         let is_in_time = is_old || self.clock.is_plausible(batch.time, now);
         if !is_in_time {
             self.ask_time(now, out);
+        }
+        if !is_old && self.is_proof_left_out(&batch) {
+            self.show_proof(out);
         }
         let is_fit = is_known && (is_old || self.judged.contains(&value))
             || is_fit

@@ -151,6 +151,7 @@ impl<N: Notary> Replica<N> {
         let height = self.tip.height;
         for decision in decisions {
             if decision.height <= self.tip.height {
+                self.on_proof(&decision);
                 continue;
             }
             if !decision.follows(&self.tip, &self.group, &self.notary) {
@@ -276,6 +277,12 @@ impl<N: Notary> Replica<N> {
         self.leave_height();
         self.catching_up = CatchingUp::default();
         self.tip = summary.tip.clone();
+        self.effective = self.tip.height;
+        // What was to take effect is part of the state.
+        let is_past =
+            |output: &Output| matches!(output, Output::Decided(_) | Output::WantState { .. });
+        self.held.retain(|(_, output)| !is_past(output));
+        self.held_bytes = 0;
         self.members = self.tip.members();
         self.has_left = !self.is_member() && (was_member || self.has_left);
         self.proof = None;
@@ -291,6 +298,9 @@ impl<N: Notary> Replica<N> {
             self.on_new_epoch();
         }
         self.await_learners(now);
+        if !was_member && self.is_member() {
+            self.ask_time(now, out);
+        }
         self.on_plan(now);
         out.push(Output::Install { tip: self.tip.clone(), state: bytes });
         if let Some(source) = sources.first() {

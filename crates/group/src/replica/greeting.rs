@@ -98,15 +98,23 @@ impl<N: Notary> Replica<N> {
             self.leave_height();
             out.push(Output::Stale);
         }
-        let needed = 2 * self.members.faults();
         if let Some(greeting) = self.greeting.as_mut().filter(|greeting| greeting.nonce == nonce) {
             greeting.welcomed.insert(from);
-            if greeting.welcomed.len() >= needed {
-                self.greeting = None;
-            }
+            self.end_greeting();
         }
         if height > self.tip.height {
             self.ask(now, from, out);
+        }
+    }
+
+    /// Whether enough of those who are members have answered: also when they have just become fewer.
+    pub(super) fn end_greeting(&mut self) {
+        let (members, needed) = (self.members.clone(), 2 * self.members.faults());
+        if let Some(greeting) = &mut self.greeting {
+            greeting.welcomed.retain(|seat| members.contains(seat));
+            if greeting.welcomed.len() >= needed || !members.contains(&self.me) {
+                self.greeting = None;
+            }
         }
     }
 

@@ -116,7 +116,8 @@ pub enum Output {
     },
     /// This takes effect now.
     Decided(Arc<Decision>),
-    /// After the decision before this: what have all decisions led to?
+    /// After the decision before this: what have all decisions led to? If it is stored, then not so that it is
+    /// safe before the log is up to here.
     WantState {
         /// The point.
         height: u64,

@@ -7,7 +7,7 @@ use base::Instant;
 use super::{Output, Replica};
 use crate::{
     ballot::Certificate,
-    batch::{Batch, Change, Ready, Unproven, Wish},
+    batch::{Batch, Change, Decision, Ready, Unproven, Wish},
     message::Message,
     seal::{Notary, Seal, Sealable as _},
     seat::{Seat, Seats},
@@ -59,6 +59,28 @@ impl<N: Notary> Replica<N> {
     /// not know, somebody else has to lead: so a liar can't keep it from those who were not there.
     pub(super) fn is_proof_left_out(&self, batch: &Batch) -> bool {
         self.proof.is_some() && !matches!(batch.change, Some(Change::Prove(_)))
+    }
+
+    /// Shows all others what proves the last change of members: who leads next may have taken a state and not
+    /// have seen it.
+    pub(super) fn show_proof(&self, out: &mut Vec<Output>) {
+        if let (Some(change), Some(proof)) = (&self.tip.unproven, &self.proof) {
+            let (height, batch) = (change.height, change.batch.clone());
+            let decision = Decision { height, batch, certificate: proof.clone() };
+            self.send_now(Message::Decisions(vec![decision]), out);
+        }
+    }
+
+    /// Takes what proves the last change of members from somebody else.
+    pub(super) fn on_proof(&mut self, decision: &Decision) {
+        let (group, notary) = (&self.group, &self.notary);
+        let is_proof = |change: &Unproven| {
+            change.height == decision.height
+                && change.is_proven_by(&decision.certificate, group, notary)
+        };
+        if self.proof.is_none() && self.tip.unproven.as_ref().is_some_and(is_proof) {
+            self.take_proof(&decision.certificate);
+        }
     }
 
     /// Whether it has sat here before, as far as can be told from what is known of the changes.

@@ -59,6 +59,11 @@ impl<N: Notary> Replica<N> {
         (self.syncing, self.safe) = (self.mark, self.mark);
         self.records.clear();
         self.held.clear();
+        // What does not reach up to the state is of no use to anybody.
+        if self.recent.back().is_some_and(|last| last.height < self.tip.height) {
+            self.recent.clear();
+            self.recent_bytes = 0;
+        }
         for fact in self.replay.iter().flatten() {
             if let Fact::Vote(vote) = fact
                 && vote.what.seat == self.me
@@ -108,6 +113,10 @@ impl<N: Notary> Replica<N> {
                 if height <= self.tip.height {
                     self.batches.clear();
                     self.take_proof(&certificate);
+                    self.on_effect(self.mark, self.tip.height);
+                    if let Some(batch) = batch.or(known) {
+                        self.remember(Arc::new(Decision { height, batch, certificate }));
+                    }
                     return Ok(());
                 }
                 let Some(batch) = batch.or(known).filter(|_| height == self.tip.height + 1) else {
@@ -116,8 +125,15 @@ impl<N: Notary> Replica<N> {
                 let decision = Decision { height, batch, certificate };
                 let mut outputs = Vec::new();
                 self.accept(decision, now, &mut outputs);
-                (self.decided_mark, self.held_bytes) = (self.mark, 0);
+                let was_held = self.held_bytes > 0;
+                outputs.append(&mut self.effects);
                 outputs.extend(self.held.drain(..).map(|(_, output)| output));
+                self.held_bytes = 0;
+                if was_held {
+                    self.on_effect(self.mark, height);
+                } else {
+                    self.decided_mark = self.mark;
+                }
                 out.extend(outputs);
             }
             Record::Installed(tip) => {
@@ -126,6 +142,8 @@ impl<N: Notary> Replica<N> {
                 }
                 self.replay = None;
                 self.batches.clear();
+                self.recent.clear();
+                self.recent_bytes = 0;
             }
             Record::Evidence(evidence) => self.keep_evidence(evidence),
         }

@@ -26,6 +26,10 @@ const REMEMBERED_MAX: usize = 64;
 impl<N: Notary> Replica<N> {
     /// Keeps a decision for those that are behind.
     pub(super) fn remember(&mut self, decision: Arc<Decision>) {
+        if self.recent.back().is_some_and(|last| last.height + 1 != decision.height) {
+            self.recent.clear();
+            self.recent_bytes = 0;
+        }
         self.recent_bytes += bytes_of(&decision);
         self.recent.push_back(decision);
         while self.recent.len() > self.settings.recent_max
@@ -53,7 +57,8 @@ impl<N: Notary> Replica<N> {
     }
 
     pub(super) fn on_behind(&mut self, _: Instant, from: Seat, height: u64, out: &mut Vec<Output>) {
-        if height >= self.tip.height {
+        // What could still be lost with the power is told to nobody.
+        if height >= self.effective {
             out.push(Output::Send { to: from, message: Message::Decisions(Vec::new()) });
             return;
         }
@@ -61,7 +66,8 @@ impl<N: Notary> Replica<N> {
         if first <= height + 1 {
             let mut bytes = 0;
             let skipped = (height + 1 - first) as usize;
-            let next = self.recent.iter().skip(skipped).take(SERVED_MAX);
+            let count = SERVED_MAX.min((self.effective - height) as usize);
+            let next = self.recent.iter().skip(skipped).take(count);
             let next = next.take_while(|decision| {
                 let is_first = bytes == 0;
                 bytes += bytes_of(decision);

@@ -481,6 +481,123 @@ fn members_that_have_started_again_still_have_a_state_for_those_that_are_behind(
 }
 
 #[test]
+fn who_starts_again_with_a_state_and_the_rest_of_its_log_still_has_the_last_decision() {
+    let mut world = World::new(Settings::default(), 4);
+    for number in 0..5 {
+        world.command(world.leader(), number);
+        world.run(millis(5));
+    }
+    for number in 0..4 {
+        let replica = &world.members[&seat(number)].replica;
+        let (tip, mark) = (replica.tip().clone(), replica.mark_behind());
+        assert!(mark > 0);
+        let log = world.log(number)[mark as usize..].iter().map(Vec::as_slice);
+        let (settings, notary, now) = (Settings::default(), world::notary(number), world.now);
+        let mut out = Vec::new();
+        let me = seat(number);
+        let mut replica =
+            Replica::recover(settings, world::group(), me, notary, tip, log, mark, now, &mut out)
+                .unwrap();
+        assert_eq!(replica.mark_behind(), mark);
+        out.clear();
+        let (from, message) = (seat((number + 1) % 4), Message::Behind { height: 4 });
+        replica.step(now, Input::Heard { from, message, is_fit: true }, &mut out);
+        let told = out.iter().find_map(|output| match output {
+            Output::Send { message: Message::Decisions(decisions), .. } => Some(decisions),
+            _ => None,
+        });
+        assert_eq!(told.map(|decisions| decisions[0].height), Some(5));
+    }
+}
+
+#[test]
+fn one_alone_that_has_not_heard_that_its_log_is_safe_needs_what_is_in_it() {
+    let (tip, now) = (Tip::first(vec![seat(0)]).unwrap(), Instant::from_secs(1));
+    let (settings, notary) = (Settings::default(), world::notary(0));
+    let mut replica = Replica::new(settings, world::group(), seat(0), notary, tip, now);
+    let mut out = Vec::new();
+    replica.step(now, Input::Command(vec![1]), &mut out);
+    replica.step(now, Input::Command(vec![2]), &mut out);
+    assert_eq!((replica.tip().height, replica.mark_behind()), (2, 0));
+    replica.step(now, Input::Persisted { mark: 1 }, &mut out);
+    assert_eq!(replica.mark_behind(), 1, "one has taken effect");
+}
+
+/// A vote of this member in the first round at the first height.
+fn vote(number: u8, step: Step, value: Digest) -> Message {
+    let what = Vote { height: 1, round: 0, step, value: Some(value), seat: seat(number) };
+    let seal = world::notary(number).seal(&what.sealed_bytes(&world::group()));
+    Message::Word(Word::Vote(Sealed { what, seal }, false), None)
+}
+
+#[test]
+fn a_decision_that_rests_on_an_own_vote_waits_until_the_vote_is_safe() {
+    for voters in [2, 3] {
+        let (tip, now) = (Tip::first((0..4).map(seat).collect()).unwrap(), Instant::from_secs(1));
+        let leader = (0..4).find(|number| seat(*number) == tip.leader).unwrap();
+        let me = (0..4).find(|number| *number != leader).unwrap();
+        let others: Vec<u8> = (0..4).filter(|number| *number != me).take(voters).collect();
+        let (settings, notary) = (Settings::default(), world::notary(me));
+        let mut replica = Replica::new(settings, world::group(), seat(me), notary, tip, now);
+        let mut out = Vec::new();
+        let mut hear = |replica: &mut Replica<_>, number: u8, message, out: &mut Vec<Output>| {
+            let from = seat(number);
+            replica.step(now, Input::Heard { from, message, is_fit: true }, out);
+        };
+        let batch = batch(leader, replica.time(now));
+        hear(&mut replica, leader, proposal(leader, 0, None, &batch), &mut out);
+        for step in [Step::Prevote, Step::Precommit] {
+            for number in &others {
+                hear(&mut replica, *number, vote(*number, step, batch.digest()), &mut out);
+            }
+        }
+        let is_decided = |out: &[Output]| out.iter().any(|one| matches!(one, Output::Decided(_)));
+        let is_told = |out: &[Output]| {
+            let message = Message::Decisions(Vec::new());
+            !out.contains(&Output::Send { to: seat(leader), message })
+        };
+        assert_eq!(replica.tip().height, 1);
+        assert!(!is_decided(&out), "its own vote is one of three");
+        out.clear();
+        hear(&mut replica, leader, Message::Behind { height: 0 }, &mut out);
+        assert!(!is_told(&out), "nobody is told either");
+        out.clear();
+        replica.step(now, Input::Persisted { mark: replica.mark }, &mut out);
+        assert!(is_decided(&out));
+        out.clear();
+        hear(&mut replica, leader, Message::Behind { height: 0 }, &mut out);
+        assert!(is_told(&out));
+    }
+}
+
+#[test]
+fn who_was_welcomed_by_enough_of_those_who_stay_need_not_be_welcomed_again() {
+    let mut world = World::new(Settings::default(), 1);
+    reseat(&mut world, 0..1, 0..7);
+    world.run(Duration::from_secs(3));
+    let keep = world.log_len(6);
+    world.down.extend([seat(1), seat(2)]);
+    world.restart(6, keep);
+    // Three of the six others answer, and two of them stay; seven members want four answers.
+    for number in [0, 3] {
+        let message = Message::Welcome {
+            nonce: world.now.as_nanos(),
+            time: Instant::START,
+            height: 0,
+            seen: None,
+        };
+        world.input(seat(6), Input::Heard { from: seat(number), message, is_fit: true });
+    }
+    let replica = &mut world.members.get_mut(&seat(6)).unwrap().replica;
+    assert!(replica.greeting.is_some());
+    let four = [0, 3, 4, 6].map(seat).to_vec();
+    replica.tip.seats = crate::Seats::new(four).unwrap().list().to_vec();
+    replica.members = replica.tip.members();
+    replica.on_new_epoch();
+    assert!(replica.greeting.is_none());
+}
+
+#[test]
 fn seals_on_votes_of_one_round_prove_nothing_about_another() {
     let mut world = World::new(Settings::default(), 4);
     let mut votes = Vec::new();

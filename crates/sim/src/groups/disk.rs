@@ -10,8 +10,8 @@ use group::Tip;
 pub(crate) enum Entry {
     /// A record of the log.
     Record(Rc<[u8]>),
-    /// A state, and the point that it belongs to. What came before it is not needed once it is safe.
-    State(Rc<Tip>, Rc<[u8]>),
+    /// A state, the point that it belongs to, and the mark up to which no record is needed once it is safe.
+    State(Rc<Tip>, Rc<[u8]>, u64),
 }
 
 /// A point and the state that belongs to it.
@@ -21,8 +21,9 @@ type Point<'a> = (&'a Tip, &'a [u8]);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk {
     pub(crate) entries: VecDeque<Entry>,
-    /// So many have been dropped from the front.
+    /// So many have been dropped from the front, and so many of them were records.
     dropped: u64,
+    pub(crate) marks_dropped: u64,
     /// So many entries are safe, the dropped ones included.
     safe: u64,
     /// When how many will be, and up to which mark that is. In order.
@@ -38,8 +39,8 @@ impl Disk {
         self.entries.push_back(Entry::Record(record.into()));
     }
 
-    pub(crate) fn keep_state(&mut self, tip: Tip, state: Rc<[u8]>) {
-        self.entries.push_back(Entry::State(Rc::new(tip), state));
+    pub(crate) fn keep_state(&mut self, tip: Tip, state: Rc<[u8]>, behind: u64) {
+        self.entries.push_back(Entry::State(Rc::new(tip), state, behind));
     }
 
     /// Everything written so far is to become safe.
@@ -64,13 +65,23 @@ impl Disk {
         mark
     }
 
-    /// Before the last state that is safe nothing is needed.
+    /// Before the last state that is safe little is needed.
     fn drop_old(&mut self) {
         let safe = (self.safe - self.dropped) as usize;
-        let is_state = |entry: &Entry| matches!(entry, Entry::State(..));
-        if let Some(at) = self.entries.iter().take(safe).rposition(is_state) {
-            self.entries.drain(..at);
-            self.dropped += at as u64;
+        let last =
+            self.entries.iter().enumerate().take(safe).rev().find_map(|(at, entry)| match entry {
+                Entry::State(_, _, behind) => Some((at, *behind)),
+                Entry::Record(_) => None,
+            });
+        let Some((at, behind)) = last else { return };
+        for _ in 0..at {
+            let is_record = matches!(self.entries.front(), Some(Entry::Record(_)));
+            if is_record && self.marks_dropped >= behind {
+                break;
+            }
+            self.entries.pop_front();
+            self.dropped += 1;
+            self.marks_dropped += u64::from(is_record);
         }
     }
 
@@ -92,7 +103,7 @@ impl Disk {
     /// The last state, and the records after all that was dropped.
     pub(crate) fn read(&self) -> (Option<Point<'_>>, Vec<&[u8]>) {
         let state = self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::State(tip, state) => Some((&**tip, &state[..])),
+            Entry::State(tip, state, _) => Some((&**tip, &state[..])),
             Entry::Record(_) => None,
         });
         let records = self.entries.iter().filter_map(|entry| match entry {

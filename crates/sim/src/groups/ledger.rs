@@ -98,6 +98,11 @@ impl Ledger {
         self.circles[self.wanted].contains(&node)
     }
 
+    /// Whether this machine sits here, or is to.
+    pub(crate) fn may_sit(&self, node: Node) -> bool {
+        self.circles[self.circle..].iter().any(|circle| circle.contains(&node))
+    }
+
     /// How many machines there are.
     pub(crate) fn machines(&self) -> u16 {
         self.keys.len() as u16

@@ -135,11 +135,11 @@ impl<T: Tamper> Member<T> {
 
     /// What the machine's clock shows: it starts with it.
     pub(crate) fn clock(&self, now: Instant) -> Instant {
-        Instant::from_secs(1) + now.since(self.booted_at)
+        Instant::from_secs(1) + now.since(self.booted_at) / self.tamper.slowness()
     }
 
     fn unclock(&self, at: Instant) -> Instant {
-        self.booted_at + at.since(Instant::from_secs(1))
+        self.booted_at + at.since(Instant::from_secs(1)) * self.tamper.slowness()
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -153,7 +153,7 @@ impl<T: Tamper> Member<T> {
         let stamp = self.stamp.clone();
         let mut disk = Disk::default();
         if tip.height > 0 {
-            disk.keep_state(tip.clone(), base::encode(&tally).into());
+            disk.keep_state(tip.clone(), base::encode(&tally).into(), 0);
             disk.settle();
         }
         Life {
@@ -172,7 +172,18 @@ impl<T: Tamper> Member<T> {
         }
     }
 
+    /// Whether it has begun anew and nobody wants it to sit here any more: then nobody runs it.
+    fn is_retired(&self) -> bool {
+        self.is_honest()
+            && self.seat.incarnation > 0
+            && !self.life().replica.is_member()
+            && !self.site.ledger.borrow().may_sit(self.node)
+    }
+
     pub(crate) fn wake_at(&self) -> Option<Instant> {
+        if self.is_retired() {
+            return None;
+        }
         let lives = self.lives.iter().flat_map(|life| {
             let replica = life.replica.wake_at().map(|at| self.unclock(at));
             [replica, life.disk.wake_at()]
@@ -181,6 +192,9 @@ impl<T: Tamper> Member<T> {
     }
 
     pub(crate) fn wake(&mut self, now: Instant, out: &mut Out<T>) {
+        if self.is_retired() {
+            return;
+        }
         let clock = self.clock(now);
         for index in 0..self.lives.len() {
             let life = &mut self.lives[index];
@@ -207,6 +221,9 @@ impl<T: Tamper> Member<T> {
     }
 
     pub(crate) fn deliver(&mut self, now: Instant, from: Node, letter: Letter, out: &mut Out<T>) {
+        if self.is_retired() {
+            return;
+        }
         match letter {
             Letter::Member { from: seat, to, bytes } => {
                 let is_authentic = self.site.safe.index(&seat.key) == Some(from.index());
@@ -334,7 +351,8 @@ impl<T: Tamper> Member<T> {
                             state: digest_of(&state),
                         });
                     }
-                    life.disk.keep_state(life.tip.clone(), Rc::clone(&state));
+                    let behind = life.replica.mark_behind();
+                    life.disk.keep_state(life.tip.clone(), Rc::clone(&state), behind);
                     answers.push(Input::State { height, state: Arc::from(&state[..]) });
                 }
                 Output::Install { tip, state } => {
@@ -345,7 +363,8 @@ impl<T: Tamper> Member<T> {
                     }
                     life.tip = tip.clone();
                     life.tally = base::decode(&state, state.len()).unwrap_or_default();
-                    life.disk.keep_state(tip, state.into());
+                    let behind = life.replica.mark_behind();
+                    life.disk.keep_state(tip, state.into(), behind);
                 }
                 Output::Stale => {
                     life.is_stale = true;
@@ -499,7 +518,7 @@ impl<T: Tamper> Member<T> {
             let (tip, state) = self.site.ledger.borrow().start();
             if tip.height > self.lives[0].tip.height {
                 out.mark("somebody starts from what the authority says");
-                self.lives[0].disk.keep_state(tip, state);
+                self.lives[0].disk.keep_state(tip, state, 0);
                 self.lives[0].disk.settle();
                 self.recover(now, out);
             }
@@ -589,7 +608,7 @@ impl<T: Tamper> Member<T> {
             stamp,
             tip.clone(),
             records,
-            0,
+            life.disk.marks_dropped,
             clock,
             &mut outputs,
         );

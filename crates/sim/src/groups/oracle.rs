@@ -18,6 +18,9 @@ use super::{
     tamper::Tamper,
 };
 
+/// A decision takes effect so soon after it was made, if no machine stands still: its log has to be safe.
+const EFFECT_MAX: Duration = Duration::from_secs(1);
+
 /// The place of a vote.
 type Place = (Seat, u64, u32, Step);
 
@@ -32,6 +35,11 @@ struct Cast {
 pub(crate) struct Oracle {
     ledger: Shared,
     slack: Duration,
+    /// Whether no machine ever starts again or stands still, so that no clock starts again, and what was
+    /// decided takes effect soon.
+    is_steady: bool,
+    /// When the last height was decided.
+    last_at: Instant,
     /// The batch at each height, by its digest.
     decided: Vec<Digest>,
     tip: Tip,
@@ -49,12 +57,19 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    pub(crate) fn new(ledger: Shared, slack: Duration, secrets: Rc<BTreeMap<u16, u64>>) -> Oracle {
+    pub(crate) fn new(
+        ledger: Shared,
+        slack: Duration,
+        is_steady: bool,
+        secrets: Rc<BTreeMap<u16, u64>>,
+    ) -> Oracle {
         let tip = ledger.borrow().tip.clone();
         let tally = Tally::default();
         Oracle {
             ledger,
             slack,
+            is_steady,
+            last_at: Instant::START,
             decided: Vec::new(),
             tip,
             states: vec![digest_of(&base::encode(&tally))],
@@ -99,6 +114,7 @@ impl Oracle {
             return Err(Broken::new("inv-B2", what));
         }
         self.check_time(now, batch)?;
+        self.last_at = now;
         self.decided.push(value);
         for command in &batch.commands {
             self.on_command(height, command)?;
@@ -140,7 +156,11 @@ impl Oracle {
         }
         // Honest clocks run wrong by 500 ppm, and liars may pull at them by 1,000.
         let most = now + self.slack + now.since(Instant::START) * 2 / 1_000;
-        match batch.time <= most {
+        // Honest members have found it plausible after the decision before. The agreed time stands still only
+        // while so many machines are off that no honest clock is left to go by.
+        let since = self.last_at.since(Instant::START);
+        let least = self.last_at - self.slack - since * 3 / 1_000 - EFFECT_MAX;
+        match batch.time <= most && (batch.time >= least || !self.is_steady) {
             true => Ok(()),
             false => Err(Broken::new("agreed time", format!("it is {} at {now}", batch.time))),
         }

@@ -46,8 +46,7 @@ const BELIEVED: &str = "an answer is believed";
 const DECIDED: &str = "a height is decided";
 const GREW: &str = "one becomes four, seven and four again";
 
-/// After nobody asks for more, and again after one last order each, so long is waited (B5). What was open when
-/// the faults ended is judged at the end of both.
+/// So long after the faults have ended, or after it was asked for, everything is answered (B5).
 const PROGRESS_MAX: Duration = Duration::from_secs(10);
 
 /// Runs this seed of the group world.
@@ -109,11 +108,17 @@ fn perform<T: Tamper>(
     }
     world.run_until(healed_at, oracle)?;
     world.heal();
+    let open = open_orders(world);
     // Work goes on for a while without faults, then nobody asks for more.
     let rest_at = healed_at + plan.span / 8;
     world.run_until(rest_at, oracle)?;
     each_customer(world, |customer, _| customer.rest());
+    world.run_until(healed_at + PROGRESS_MAX, oracle)?;
+    let mut left = open_orders(world);
+    left.retain(|order| open.contains(order));
+    judge_open(world, &left)?;
     world.run_until(rest_at + PROGRESS_MAX, oracle)?;
+    judge_open(world, &open_orders(world))?;
     // Who is behind learns it from the next decision at the latest.
     each_customer(world, |customer, now| {
         customer.resume(now);
@@ -138,6 +143,23 @@ fn perform<T: Tamper>(
         }
     }
     Ok(())
+}
+
+/// The orders that are not answered yet, by customer and number.
+fn open_orders<T: Tamper>(world: &World<Party<T>>) -> BTreeSet<(Node, u64)> {
+    let customers = world.nodes().filter_map(|node| Some((node, world.actor(node).customer()?)));
+    let waiting = customers.filter(|(_, customer)| customer.is_waiting());
+    waiting.map(|(node, customer)| (node, customer.number())).collect()
+}
+
+/// None of these should be open any more.
+fn judge_open<T: Tamper>(
+    world: &World<Party<T>>,
+    open: &BTreeSet<(Node, u64)>,
+) -> Result<(), Violation> {
+    let Some((node, number)) = open.first() else { return Ok(()) };
+    let broken = Broken::new("inv-B5", format!("{node} still waits for its order {number}"));
+    Err(Violation { broken, at: world.now() })
 }
 
 fn each_customer<T: Tamper>(world: &mut World<Party<T>>, what: impl Fn(&mut Customer<T>, Instant)) {
@@ -181,12 +203,12 @@ impl Plan {
         let habits = vec![Habit { pace, patience }; customers];
         let hardware = Hardware {
             sync_max: Duration::from_millis(*rng.pick(&[1, 5, 50])),
-            loss: *rng.pick(&[0.0, 0.0, 0.3]),
+            loss: *rng.pick(&[0.0, 0.3, 0.6]),
             rollback: *rng.pick(&[0.0, 0.5, 1.0]),
             backups: *rng.pick(&[0.02, 0.3]),
         };
         // Machines of a group crash more often than anybody would like.
-        let crash_gap = faults.crash_gap / 4;
+        let crash_gap = faults.crash_gap / 8;
         let faults = Faults { crash_gap, ..faults };
         let span = Duration::from_secs(if is_real { 8 } else { 40 });
         Plan { faults, settings, count, circles, liars, habits, hardware, is_real, span }
@@ -284,7 +306,9 @@ impl Plan {
             nodes.push((Party::Customer(Box::new(customer)), clock));
         }
         let world = World::new(self.faults, nodes, Marks::new(MARKS), rng);
-        (world, Oracle::new(ledger, slack, secrets))
+        let Faults { crash_gap, pause_gap, .. } = self.faults;
+        let is_steady = crash_gap.is_zero() && pause_gap.is_zero();
+        (world, Oracle::new(ledger, slack, is_steady, secrets))
     }
 }
 

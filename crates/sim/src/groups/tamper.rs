@@ -13,6 +13,11 @@ pub(crate) trait Tamper: Clone {
         settings
     }
 
+    /// How many times too slowly a machine's clock runs.
+    fn slowness(&self) -> u32 {
+        1
+    }
+
     /// Whether what depends on the log waits until it is safe.
     fn waits_for_disk(&self) -> bool {
         true

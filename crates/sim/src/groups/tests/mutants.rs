@@ -186,6 +186,18 @@ fn a_member_that_finds_any_time_plausible_is_caught() {
 }
 
 #[test]
+fn a_group_whose_clocks_run_slowly_is_caught() {
+    #[derive(Clone)]
+    struct Slow;
+    impl Tamper for Slow {
+        fn slowness(&self) -> u32 {
+            2
+        }
+    }
+    catch(&Slow, &["agreed time"]);
+}
+
+#[test]
 fn a_member_that_votes_for_what_nobody_asked_for_is_caught() {
     #[derive(Clone)]
     struct Careless;
