@@ -246,23 +246,6 @@ impl<N: Notary> Replica<N> {
         self.is_on || !self.pending.is_empty()
     }
 
-    /// How much it keeps.
-    pub fn sizes(&self) -> Sizes {
-        Sizes {
-            held: self.held.len(),
-            pending: self.pending.len(),
-            batches: self.batches.len(),
-            recent: self.recent.len(),
-            seen: self.seen.len(),
-            cast: self.cast.len(),
-            waits: self.waits.len(),
-            wishes: self.wishes.len() + self.ready.len(),
-            served: self.served.len(),
-            evidence: self.evidence.len(),
-            fetched: self.catching_up.fetched(),
-        }
-    }
-
     fn others(&self) -> impl Iterator<Item = Seat> + use<N> {
         let (me, members) = (self.me, self.members.clone());
         (0..members.list().len()).map(move |n| members.list()[n]).filter(move |seat| *seat != me)

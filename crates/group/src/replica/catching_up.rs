@@ -284,7 +284,7 @@ impl<N: Notary> Replica<N> {
         self.held.retain(|(_, output)| !is_past(output));
         self.held_bytes = 0;
         self.members = self.tip.members();
-        self.has_left = !self.is_member() && (was_member || self.has_left);
+        self.has_left = !self.is_member() && (was_member || self.has_left || self.has_sat());
         self.proof = None;
         self.clock.on_decided(self.tip.time, now);
         let (patience, members) = (self.settings.patience, self.members.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::Duration;
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use super::Replica;
 use crate::{
     ballot::Certificate,
     batch::{Batch, Decision, Tip},
@@ -174,4 +175,23 @@ pub struct Sizes {
     pub evidence: usize,
     /// Bytes of a state on its way.
     pub fetched: usize,
+}
+
+impl<N> Replica<N> {
+    /// How much it keeps.
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            held: self.held.len(),
+            pending: self.pending.len(),
+            batches: self.batches.len(),
+            recent: self.recent.len(),
+            seen: self.seen.len(),
+            cast: self.cast.len(),
+            waits: self.waits.len(),
+            wishes: self.wishes.len() + self.ready.len(),
+            served: self.served.len(),
+            evidence: self.evidence.len(),
+            fetched: self.catching_up.fetched(),
+        }
+    }
 }

@@ -540,7 +540,7 @@ fn a_decision_that_rests_on_an_own_vote_waits_until_the_vote_is_safe() {
         let (settings, notary) = (Settings::default(), world::notary(me));
         let mut replica = Replica::new(settings, world::group(), seat(me), notary, tip, now);
         let mut out = Vec::new();
-        let mut hear = |replica: &mut Replica<_>, number: u8, message, out: &mut Vec<Output>| {
+        let hear = |replica: &mut Replica<_>, number: u8, message, out: &mut Vec<Output>| {
             let from = seat(number);
             replica.step(now, Input::Heard { from, message, is_fit: true }, out);
         };

@@ -12,7 +12,7 @@ use crate::groups::{
 };
 
 /// As many seeds are tried to find a mutant out.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 500;
 
 /// Runs seeds until one is broken by one of these checks: those that the mutant is about.
 #[track_caller]
