@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use base::Duration;
 
 use super::*;
-use crate::engine::Patience;
+use crate::{engine::Patience, seal::Sealable as _};
 use world::{HOP, Wax, World, seat};
 
 mod world;
