@@ -100,7 +100,7 @@ pub struct Tip {
     /// The members to be, in order, while they catch up.
     pub plan: Option<Vec<Seat>>,
     /// The last change of members, until it is proven.
-    pub unproven: Option<Unproven>,
+    pub unproven: Option<Box<Unproven>>,
     /// How the members came to be these. If a change was not proven before the next one, what came before it
     /// leads nowhere, and is forgotten.
     pub lineage: Lineage,
@@ -201,7 +201,7 @@ impl Tip {
                     && are_sealed(ready, &bytes)
             }
             Change::Prove(proof) => {
-                let unproven = self.unproven.as_ref();
+                let unproven = self.unproven.as_deref();
                 unproven.is_some_and(|change| change.is_proven_by(proof, group, notary))
             }
         }
@@ -218,12 +218,13 @@ impl Tip {
                 let before = std::mem::replace(&mut tip.seats, seats.clone());
                 (tip.plan, tip.epoch) = (None, height + 1);
                 let change = Unproven { height, batch: batch.clone(), seats: before };
-                if tip.unproven.replace(change).is_some() {
+                if tip.unproven.replace(Box::new(change)).is_some() {
                     tip.lineage = Lineage::default();
                 }
             }
             Some(Change::Prove(certificate)) => {
-                if let Some(Unproven { height, batch, .. }) = tip.unproven.take() {
+                if let Some(change) = tip.unproven.take() {
+                    let Unproven { height, batch, .. } = *change;
                     let certificate = certificate.clone();
                     tip.lineage = tip.lineage.with(Decision { height, batch, certificate });
                 }

@@ -263,7 +263,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         epoch: 2,
         seats: vec![seat(1)],
         plan: Some(vec![seat(1), seat(3)]),
-        unproven: Some(unproven),
+        unproven: Some(Box::new(unproven)),
         lineage,
     };
     let (epoch, seats) = (2, vec![seat(1), seat(3)]);

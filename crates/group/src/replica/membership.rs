@@ -47,7 +47,7 @@ impl<N: Notary> Replica<N> {
     /// the next thing that is decided is to have it.
     pub(super) fn take_proof(&mut self, certificate: &Certificate) {
         let is_change = |change: &Unproven| change.height == certificate.height;
-        if self.tip.unproven.as_ref().is_some_and(is_change) {
+        if self.tip.unproven.as_deref().is_some_and(is_change) {
             self.proof_mark = self.mark_behind();
             self.proof = Some(self.with_seal(certificate));
         } else if self.tip.unproven.is_none() {
@@ -78,7 +78,7 @@ impl<N: Notary> Replica<N> {
             change.height == decision.height
                 && change.is_proven_by(&decision.certificate, group, notary)
         };
-        if self.proof.is_none() && self.tip.unproven.as_ref().is_some_and(is_proof) {
+        if self.proof.is_none() && self.tip.unproven.as_deref().is_some_and(is_proof) {
             self.take_proof(&decision.certificate);
         }
     }
