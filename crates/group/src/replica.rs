@@ -229,11 +229,15 @@ impl<N: Notary> Replica<N> {
         (self.held.len(), self.held_bytes)
     }
 
-    /// Of the log up to this mark nothing is needed, once what was decided has been applied and stored.
+    /// Of the log up to this mark nothing is needed, once what the decisions up to this height have led to is
+    /// stored. Nothing may go while later ones have taken effect: the log is all that there is of them.
     ///
     /// The last decision stays: there may be nobody else who has seen what proves it, and then the others can't
     /// go on without it.
-    pub fn mark_behind(&self) -> u64 {
+    pub fn mark_behind(&self, height: u64) -> u64 {
+        if height < self.effective {
+            return 0;
+        }
         // A record may also have the beginning of the next height.
         let behind = match self.is_alone() {
             true => self.decided_mark,

@@ -255,7 +255,7 @@ impl<N: Notary + Clone> Member<N> {
         }
         let rest = self.directory.checkpoint()?;
         let state = base::encode(&(&self.applied, &self.keys, rest));
-        let (mark, height) = (self.replica.mark_behind(), self.applied.height);
+        let (mark, height) = (self.replica.mark_behind(self.applied.height), self.applied.height);
         Some(Checkpoint { mark, height, state, changes: self.directory.changes() })
     }
 

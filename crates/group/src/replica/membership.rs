@@ -48,7 +48,7 @@ impl<N: Notary> Replica<N> {
     pub(super) fn take_proof(&mut self, certificate: &Certificate) {
         let is_change = |change: &Unproven| change.height == certificate.height;
         if self.tip.unproven.as_deref().is_some_and(is_change) {
-            self.proof_mark = self.mark_behind();
+            self.proof_mark = self.mark_behind(self.effective);
             self.proof = Some(self.with_seal(certificate));
         } else if self.tip.unproven.is_none() {
             self.proof = None;

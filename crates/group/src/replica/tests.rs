@@ -489,7 +489,7 @@ fn who_starts_again_with_a_state_and_the_rest_of_its_log_still_has_the_last_deci
     }
     for number in 0..4 {
         let replica = &world.members[&seat(number)].replica;
-        let (tip, mark) = (replica.tip().clone(), replica.mark_behind());
+        let (tip, mark) = (replica.tip().clone(), replica.mark_behind(5));
         assert!(mark > 0);
         let log = world.log(number)[mark as usize..].iter().map(Vec::as_slice);
         let (settings, notary, now) = (Settings::default(), world::notary(number), world.now);
@@ -498,7 +498,7 @@ fn who_starts_again_with_a_state_and_the_rest_of_its_log_still_has_the_last_deci
         let mut replica =
             Replica::recover(settings, world::group(), me, notary, tip, log, mark, now, &mut out)
                 .unwrap();
-        assert_eq!(replica.mark_behind(), mark);
+        assert_eq!(replica.mark_behind(5), mark);
         out.clear();
         let (from, message) = (seat((number + 1) % 4), Message::Behind { height: 4 });
         replica.step(now, Input::Heard { from, message, is_fit: true }, &mut out);
@@ -518,9 +518,10 @@ fn one_alone_that_has_not_heard_that_its_log_is_safe_needs_what_is_in_it() {
     let mut out = Vec::new();
     replica.step(now, Input::Command(vec![1]), &mut out);
     replica.step(now, Input::Command(vec![2]), &mut out);
-    assert_eq!((replica.tip().height, replica.mark_behind()), (2, 0));
+    assert_eq!((replica.tip().height, replica.mark_behind(0)), (2, 0));
     replica.step(now, Input::Persisted { mark: 1 }, &mut out);
-    assert_eq!(replica.mark_behind(), 1, "one has taken effect");
+    assert_eq!(replica.mark_behind(1), 1, "one has taken effect");
+    assert_eq!(replica.mark_behind(0), 0, "and is not stored");
 }
 
 /// A vote of this member in the first round at the first height.

@@ -351,7 +351,7 @@ impl<T: Tamper> Member<T> {
                             state: digest_of(&state),
                         });
                     }
-                    let behind = life.replica.mark_behind();
+                    let behind = life.replica.mark_behind(life.tip.height);
                     life.disk.keep_state(life.tip.clone(), Rc::clone(&state), behind);
                     answers.push(Input::State { height, state: Arc::from(&state[..]) });
                 }
@@ -363,7 +363,7 @@ impl<T: Tamper> Member<T> {
                     }
                     life.tip = tip.clone();
                     life.tally = base::decode(&state, state.len()).unwrap_or_default();
-                    let behind = life.replica.mark_behind();
+                    let behind = life.replica.mark_behind(tip.height);
                     life.disk.keep_state(tip, state.into(), behind);
                 }
                 Output::Stale => {
