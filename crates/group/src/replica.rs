@@ -116,6 +116,8 @@ pub struct Replica<N> {
     /// When all were last asked for the time.
     time_asked_at: Option<Instant>,
     is_stale: bool,
+    /// Whether it goes through its log: nothing is begun meanwhile.
+    is_replaying: bool,
     /// Whether it has sat here before.
     has_left: bool,
 }
@@ -180,6 +182,7 @@ impl<N: Notary> Replica<N> {
             replay: None,
             time_asked_at: None,
             is_stale: false,
+            is_replaying: false,
             has_left: false,
         };
         replica.effective = replica.tip.height;
@@ -269,7 +272,7 @@ impl<N: Notary> Replica<N> {
     }
 
     fn may_vote(&self) -> bool {
-        self.is_member() && self.greeting.is_none() && !self.is_stale
+        self.is_member() && self.greeting.is_none() && !self.is_stale && !self.is_replaying
     }
 
     /// Does what has come up, until there is nothing more to do.

@@ -39,7 +39,7 @@ impl<N: Notary> Replica<N> {
     /// Before anything else, a new member may go through its log, of which the record before the first has
     /// this mark.
     pub fn begin_replay(&mut self, mark: u64) {
-        self.mark = mark;
+        (self.mark, self.is_replaying) = (mark, true);
     }
 
     /// The next record of the log. Decisions in it go to `out`, to take effect again.
@@ -56,6 +56,7 @@ impl<N: Notary> Replica<N> {
 
     /// That was the whole log.
     pub fn end_replay(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.is_replaying = false;
         (self.syncing, self.safe) = (self.mark, self.mark);
         self.records.clear();
         self.held.clear();

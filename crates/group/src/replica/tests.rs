@@ -279,6 +279,37 @@ fn a_member_with_its_own_disk_is_welcomed() {
     assert_eq!(world.states(), vec![numbers(0..14); 4]);
 }
 
+#[test]
+fn a_state_that_is_handed_over_while_the_log_is_read_begins_nothing() {
+    let settings = Settings { checkpoint_every: 1, ..Settings::default() };
+    let mut world = World::new(settings.clone(), 4);
+    for number in 0..2 {
+        world.command(world.leader(), number);
+        world.run(if number == 0 { millis(20) } else { 2 * HOP });
+    }
+    let (tip, now) = (Tip::first((0..4).map(seat).collect()).unwrap(), world.now);
+    for number in 0..4 {
+        let cast = &world.members[&seat(number)].replica.cast;
+        assert!(!cast.is_empty(), "the second height has begun");
+        let (me, notary) = (seat(number), world::notary(number));
+        let (settings, tip) = (settings.clone(), tip.clone());
+        let mut replica = Replica::new(settings, world::group(), me, notary, tip, now);
+        replica.begin_replay(0);
+        for record in world.log(number) {
+            let mut out = Vec::new();
+            replica.replay(record, now, &mut out).unwrap();
+            for output in out {
+                if let Output::WantState { height } = output {
+                    let input = Input::State { height, state: Arc::from([]) };
+                    replica.step(now, input, &mut Vec::new());
+                }
+            }
+        }
+        replica.end_replay(now, &mut Vec::new());
+        assert_eq!((replica.tip().height, &replica.cast), (1, cast));
+    }
+}
+
 /// A proposal of this member at the first height, sealed by it.
 fn proposal(number: u8, round: u32, valid_round: Option<u32>, batch: &Batch) -> Message {
     proposal_at(1, number, round, valid_round, batch)
