@@ -74,7 +74,8 @@ enum Death {
 
 fn draw_death(draw: &mut Draw) -> Death {
     match draw.below(2) {
-        0 => Death::Call(draw.below(CALLS) + 1),
+        // The first call is our own look whether it is mounted.
+        0 => Death::Call((draw.below(CALLS) + 1).max(2)),
         _ => Death::Signal(draw.below(STEPS), Duration::from_micros(draw.below(3_000))),
     }
 }
