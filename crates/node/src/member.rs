@@ -157,6 +157,8 @@ pub struct Member<N> {
     due: VecDeque<Due>,
     /// So many commands of the first are applied, and have had so much to say.
     done: (usize, u32),
+    /// The one after these, if it is only half applied: records were absent.
+    begun: Option<Command>,
     /// What follows from decisions up to this one has been said already.
     said: u64,
     /// How many messages made no sense.
@@ -195,7 +197,7 @@ impl<N: Notary + Clone> Member<N> {
     ) -> Member<N> {
         let (due, admitting) = Default::default();
         let (said, malformed, strange) = (0, 0, 0);
-        let done = (0, 0);
+        let (done, begun) = ((0, 0), None);
         Member {
             settings,
             identity,
@@ -206,6 +208,7 @@ impl<N: Notary + Clone> Member<N> {
             applied,
             due,
             done,
+            begun,
             said,
             malformed,
             strange,
@@ -398,9 +401,13 @@ impl<N: Notary + Clone> Member<N> {
         let (done, mut index) = self.done;
         for (number, bytes) in batch.commands.iter().enumerate().skip(done) {
             self.done = (number, index);
-            let Some(command) = self.command_of(bytes) else { continue };
+            let begun = self.begun.take();
+            let Some(command) = begun.or_else(|| self.command_of(bytes)) else { continue };
             let mut responses = Vec::new();
-            self.directory.apply(batch.time, &command, &mut responses)?;
+            if let Err(absent) = self.directory.apply(batch.time, &command, &mut responses) {
+                self.begun = Some(command);
+                return Err(absent);
+            }
             if let Command::Admit { client, .. } = &command {
                 self.admitting.remove(client);
             }
@@ -445,7 +452,7 @@ impl<N: Notary + Clone> Member<N> {
         assert_eq!(applied, tip, "the state belongs to where it was taken");
         let restored = Directory::restore_whole(self.settings.clone(), &rest, records);
         self.directory = restored.expect("a state that enough vouch for");
-        (self.keys, self.applied, self.done) = (keys, applied, (0, 0));
+        (self.keys, self.applied, self.done, self.begun) = (keys, applied, (0, 0), None);
         self.due.clear();
         out.push(Output::Replaced);
     }

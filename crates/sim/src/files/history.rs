@@ -66,6 +66,12 @@ impl History {
         }
     }
 
+    /// At the end: a client has had another life since, so what it had not pushed in this one never will be.
+    /// What it had open stays so until somebody wants it.
+    pub(crate) fn left(&mut self, client: Client, life: u32) {
+        self.ended.insert((client, life));
+    }
+
     /// The lives that have ended, and what of them has never been.
     pub(crate) fn lives(&self) -> BTreeMap<(Client, u32), Life> {
         let mut deeds: BTreeMap<(Client, u32), Vec<&Deed>> = BTreeMap::new();

@@ -80,7 +80,8 @@ impl Oracle {
     /// After all is quiet: everybody has an answer, a quorum has come to the same sound tree, their logs say
     /// the same, and all that was seen is so.
     /// Answers how many outcomes were compared.
-    pub(crate) fn judge_end<T: Tamper>(&self, world: &World<Party<T>>) -> Result<u64, Broken> {
+    pub(crate) fn judge_end<T: Tamper>(&mut self, world: &World<Party<T>>) -> Result<u64, Broken> {
+        self.leave_lives();
         for node in world.nodes() {
             if let Some(step) = world.actor(node).desk().and_then(|desk| desk.is_waiting()) {
                 let what = format!("{node} still waits for {step:?}");
@@ -120,6 +121,20 @@ impl Oracle {
         }
         ending::compare(&records, &witness)?;
         Ok(witness.compared)
+    }
+
+    /// The group may not have heard of a client's last life, if there was nothing to say in it.
+    fn leave_lives(&mut self) {
+        let mut last: BTreeMap<Client, u32> = BTreeMap::new();
+        for ((client, _), life) in &self.lives {
+            let last = last.entry(*client).or_default();
+            *last = (*life).max(*last);
+        }
+        for ((client, _), life) in &self.lives {
+            if *life < last[client] {
+                self.history.left(*client, *life);
+            }
+        }
     }
 
     fn replay(&self) -> Result<Witness, Broken> {
