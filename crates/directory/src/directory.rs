@@ -396,6 +396,11 @@ impl Directory {
         self.records.supply(records);
     }
 
+    /// Takes everything that the store has. What is at hand already stays as it is.
+    pub fn supply_all(&mut self, records: Vec<(Key, Record)>) {
+        self.records.supply_all(records);
+    }
+
     /// Takes the names in a directory that the store has after one, in order and without gaps, up to the
     /// last of these, or all.
     pub fn supply_page(

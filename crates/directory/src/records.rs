@@ -23,9 +23,16 @@ pub struct Absent {
     pub keys: Vec<Key>,
     /// Names in a directory that come after one, or the first ones: as many as may be convenient.
     pub pages: Vec<(FileId, Option<Name>)>,
+    /// Every record that there is.
+    pub is_everything: bool,
 }
 
 impl Absent {
+    /// Every record that is not at hand, for whoever is to have them all.
+    pub fn everything() -> Absent {
+        Absent { is_everything: true, ..Absent::default() }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.pages.is_empty()
     }
@@ -47,7 +54,7 @@ impl Absent {
 
 impl From<Key> for Absent {
     fn from(key: Key) -> Absent {
-        Absent { keys: vec![key], pages: Vec::new() }
+        Absent { keys: vec![key], ..Absent::default() }
     }
 }
 
@@ -295,6 +302,12 @@ impl Records {
         }
     }
 
+    /// Takes everything that a store has. What is at hand already stays as it is.
+    pub(crate) fn supply_all(&mut self, records: Vec<(Key, Record)>) {
+        self.supply(records.into_iter().map(|(key, record)| (key, Some(record))).collect());
+        self.known = Known::everything();
+    }
+
     /// Takes the names in a directory after one, up to the last of these or to its end.
     pub(crate) fn supply_page(
         &mut self,
@@ -369,7 +382,7 @@ fn is_directory(record: &Option<Record>) -> bool {
 }
 
 fn page(directory: &FileId, after: Option<Name>) -> Absent {
-    Absent { keys: Vec::new(), pages: vec![(directory.clone(), after)] }
+    Absent { pages: vec![(directory.clone(), after)], ..Absent::default() }
 }
 
 /// Where the names in a directory end: what follows is its first child's record, or its neighbour's.

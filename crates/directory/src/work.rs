@@ -158,7 +158,7 @@ impl<'a> Work<'a> {
             Ok(()) => self.finish(),
             Err(Stop::Refused(refusal)) => Err(Failed::Refused(refusal)),
             Err(Stop::Missing(Missing { keys, .. })) => {
-                Err(Failed::Absent(Absent { keys, pages: Vec::new() }))
+                Err(Failed::Absent(Absent { keys, ..Absent::default() }))
             }
         }
     }

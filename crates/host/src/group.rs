@@ -203,9 +203,7 @@ impl Group {
                 self.sync_content()?;
             }
             for letter in letters {
-                // Nobody else has to believe it.
-                let by = None;
-                let input = Input::Heard { from: desk.client(), bytes: letter.bytes, by };
+                let input = Input::Heard { from: desk.client(), bytes: letter.bytes, key: None };
                 self.member.step(self.clock.now(), input, &mut out);
             }
             self.member.tick(self.clock.now(), &mut out);
@@ -253,7 +251,10 @@ impl Group {
                     Output::Sync { mark } => unsafe_mark = Some(mark),
                     Output::Send { bytes, .. } => said.push(bytes),
                     Output::Load(absent) => wanted = Some(absent),
-                    Output::Tell { .. } | Output::Replaced | Output::Stale => {
+                    Output::Show { .. }
+                    | Output::Tell { .. }
+                    | Output::Replaced
+                    | Output::Stale => {
                         unreachable!("only others make a member say that, and there are none")
                     }
                 }

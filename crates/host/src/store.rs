@@ -106,6 +106,9 @@ impl Store {
         for (directory, after) in &absent.pages {
             loaded.pages.push(self.page(directory, after.clone())?);
         }
+        if absent.is_everything {
+            loaded.everything = Some(self.records().collect::<Result<_, Failure>>()?);
+        }
         Ok(loaded)
     }
 

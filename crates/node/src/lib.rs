@@ -11,8 +11,8 @@ mod recovery;
 
 pub use directory::Settings;
 pub use loaded::{Loaded, Page};
-pub use member::{Checkpoint, Identity, Input, Member, Output, Slot};
-pub use order::{Order, Said};
+pub use member::{Checkpoint, Identity, Input, Member, Output};
+pub use order::Order;
 pub use recovery::{Base, Recovery};
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ pub struct Loaded {
     pub records: Vec<(Key, Option<Record>)>,
     /// Names in directories.
     pub pages: Vec<Page>,
+    /// All records that there are, if these were asked for.
+    pub everything: Option<Vec<(Key, Record)>>,
 }
 
 /// Names in a directory, in order and without gaps.
@@ -31,6 +33,9 @@ impl Loaded {
         directory.supply(self.records);
         for Page { directory: of, after, names, is_all } in self.pages {
             directory.supply_page(&of, after.as_ref(), names, is_all);
+        }
+        if let Some(records) = self.everything {
+            directory.supply_all(records);
         }
     }
 }

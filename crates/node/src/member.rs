@@ -8,9 +8,9 @@ use std::{
 
 use base::{Digest, Instant, Machine, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
-use group::{Decision, Notary, Replica, Seal, Seat, Tip};
+use group::{Decision, Notary, Replica, Seat, Tip};
 use lease::Client;
-use wire::Message;
+use wire::{Message, Slot};
 
 use crate::{
     Loaded, Settings,
@@ -26,8 +26,8 @@ pub enum Input {
         from: Client,
         /// What, as it came.
         bytes: Vec<u8>,
-        /// Its key and its seal, for the other members.
-        by: Option<(PublicKey, Seal)>,
+        /// Its key, if it came from another machine.
+        key: Option<PublicKey>,
     },
     /// Another member said something.
     Told {
@@ -54,17 +54,6 @@ pub enum Input {
     Wish(Vec<Seat>),
 }
 
-/// Where in the order something was said. Every honest member says the same there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot {
-    /// Since when the members are as they are.
-    pub epoch: u64,
-    /// The decision that it follows from.
-    pub height: u64,
-    /// Which of the things that follow.
-    pub index: u32,
-}
-
 /// What a member wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -74,6 +63,13 @@ pub enum Output {
         to: Client,
         /// Where in the order this was said.
         slot: Slot,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Show a client something that it need not believe.
+    Show {
+        /// Which.
+        to: Client,
         /// What.
         bytes: Vec<u8>,
     },
@@ -297,7 +293,7 @@ impl<N: Notary + Clone> Member<N> {
         now: Instant,
         from: Client,
         bytes: &[u8],
-        by: Option<(PublicKey, Seal)>,
+        key: Option<PublicKey>,
         out: &mut Vec<Output>,
     ) {
         // Nothing would come of it, so it must not cost a place in the log.
@@ -305,12 +301,25 @@ impl<N: Notary + Clone> Member<N> {
             self.strange += 1;
             return;
         }
-        match wire::open(bytes) {
-            Ok(Message::Request(request)) => {
-                let command = Command::Heard { client: from, request };
-                self.order(now, Order { command, by }, out);
+        let (request, by) = match wire::open(bytes) {
+            Ok(Message::Request(request)) => (request, None),
+            Ok(Message::Sealed(request, seal)) => (request, key.map(|key| (key, seal))),
+            Ok(Message::Whose(epoch)) => {
+                let changes = self.replica.tip().lineage.since(epoch).to_vec();
+                let bytes = wire::seal(&Message::Changes(changes));
+                return out.push(Output::Show { to: from, bytes });
             }
-            Ok(_) | Err(_) => self.malformed += 1,
+            Ok(_) | Err(_) => {
+                self.malformed += 1;
+                return;
+            }
+        };
+        let order = Order { command: Command::Heard { client: from, request }, by };
+        let Identity { group, notary, .. } = &self.identity;
+        if self.is_alone() && key.is_none() || order.is_authentic(group, notary) {
+            self.order(now, order, out);
+        } else {
+            self.strange += 1;
         }
     }
 
@@ -384,13 +393,15 @@ impl<N: Notary + Clone> Member<N> {
                 }
                 Due::State { height } => {
                     let height = *height;
+                    let Some(state) = self.whole_state() else {
+                        out.push(Output::Load(Absent::everything()));
+                        return;
+                    };
                     self.due.pop_front();
-                    if let Some(state) = self.whole_state() {
-                        let mut outputs = Vec::new();
-                        let input = group::Input::State { height, state: state.into() };
-                        self.replica.step(now, input, &mut outputs);
-                        self.follow(outputs, out);
-                    }
+                    let mut outputs = Vec::new();
+                    let input = group::Input::State { height, state: state.into() };
+                    self.replica.step(now, input, &mut outputs);
+                    self.follow(outputs, out);
                 }
             }
         }
@@ -457,6 +468,11 @@ impl<N: Notary + Clone> Member<N> {
         out.push(Output::Replaced);
     }
 
+    /// Whether nobody else has to believe what this member has heard.
+    fn is_alone(&self) -> bool {
+        self.replica.members().list().len() == 1
+    }
+
     /// Whether everything that was decided is applied.
     fn is_abreast(&self) -> bool {
         self.applied.height == self.replica.tip().height
@@ -476,7 +492,7 @@ impl<N: Notary + Clone> Machine for Member<N> {
 
     fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Heard { from, bytes, by } => self.on_heard(now, from, &bytes, by, out),
+            Input::Heard { from, bytes, key } => self.on_heard(now, from, &bytes, key, out),
             Input::Told { from, bytes } => self.on_told(now, from, &bytes, out),
             // Else the log would have a record that can't be read.
             Input::Admit { users, .. } if !users.is_bounded() => {}

@@ -2,9 +2,9 @@
 
 use base::{Digest, Malformed, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
-use directory::{Command, message::Request};
-use group::{Notary, Seal, Sealable};
-use lease::Client;
+use directory::Command;
+use group::{Notary, Seal, Sealable as _};
+use wire::Said;
 
 /// The most bytes of a command, so that a member can tell the others of it.
 pub(crate) const BYTES_MAX: usize = wire::BYTES_MAX / 2;
@@ -16,19 +16,6 @@ pub struct Order {
     pub command: Command,
     /// The key of whoever wants it, and its seal on [`Said`].
     pub by: Option<(PublicKey, Seal)>,
-}
-
-/// What a client seals.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
-pub struct Said<'a> {
-    /// Who it is.
-    pub client: Client,
-    /// What it wants.
-    pub request: &'a Request,
-}
-
-impl Sealable for Said<'_> {
-    const KIND: u8 = 5;
 }
 
 impl Order {

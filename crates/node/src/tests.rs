@@ -91,7 +91,7 @@ impl Scene {
     fn hear(&mut self, body: Up, ask: Option<Ask>) -> Vec<Response> {
         let lease = Upward { session: 1, stamp: self.now, body };
         let bytes = wire::seal(&Message::Request(Request { lease, ask }));
-        self.step(Input::Heard { from: ME, bytes, by: None })
+        self.step(Input::Heard { from: ME, bytes, key: None })
     }
 
     fn persist(&mut self) -> Vec<Response> {
@@ -162,7 +162,7 @@ fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
     let mut scene = Scene::new();
     let before = scene.node.directory().digest();
     for bytes in [vec![], vec![1, 0, 9], vec![0xff; 40]] {
-        assert_eq!(scene.step(Input::Heard { from: ME, bytes, by: None }), []);
+        assert_eq!(scene.step(Input::Heard { from: ME, bytes, key: None }), []);
     }
     assert_eq!((scene.node.malformed(), scene.log.len()), (3, 1));
     assert_eq!(scene.node.directory().digest(), before);
@@ -175,16 +175,16 @@ fn a_machine_that_nobody_has_admitted_leaves_nothing_in_the_log() {
     let lease = Upward { session: 1, stamp: scene.now, body: Up::Renew };
     let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
     for from in [other, Client::GROUP] {
-        scene.step(Input::Heard { from, bytes: bytes.clone(), by: None });
+        scene.step(Input::Heard { from, bytes: bytes.clone(), key: None });
     }
     assert_eq!((scene.node.strange(), scene.log.len()), (2, 1));
     // It counts as admitted as soon as that has its place, and what it says comes after.
     scene.step(Input::Admit { client: other, users: Users::Any });
-    scene.step(Input::Heard { from: other, bytes: bytes.clone(), by: None });
+    scene.step(Input::Heard { from: other, bytes: bytes.clone(), key: None });
     assert_eq!((scene.node.strange(), scene.log.len()), (2, 3));
     let mark = scene.log.len() as u64;
     scene.node.step(scene.now, Input::Persisted { mark }, &mut Vec::new());
-    scene.step(Input::Heard { from: other, bytes, by: None });
+    scene.step(Input::Heard { from: other, bytes, key: None });
     assert_eq!((scene.node.strange(), scene.log.len()), (2, 4));
 }
 
@@ -210,7 +210,7 @@ fn a_deadline_that_falls_due_is_decided_like_anything_else() {
     let body = Up::Ask { request: 1, wants, together: true };
     let lease = Upward { session: 1, stamp: scene.now, body };
     let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
-    scene.step(Input::Heard { from: other, bytes, by: None });
+    scene.step(Input::Heard { from: other, bytes, key: None });
     let recalled = scene.persist();
     assert!(matches!(recalled[0].lease.body, Down::Recall(_)), "{recalled:?}");
     let due = scene.node.wake_at().unwrap();

@@ -3,6 +3,9 @@
 use base::Malformed;
 use borsh::{BorshDeserialize, BorshSerialize};
 use directory::message::{Request, Response};
+use group::{Decision, Seal};
+
+use crate::word::Word;
 
 /// The version of the format that is spoken here.
 pub const VERSION: u16 = 1;
@@ -19,6 +22,15 @@ pub enum Message {
     Response(Response),
     /// From one member of a group to another.
     Member(Box<group::Message>),
+    /// From a client to a member of a group of several, who have to show it to one another: with its seal
+    /// on [`crate::Said`].
+    Sealed(Request, Seal),
+    /// From a member of a group of several to a client, who believes what enough of them say.
+    Word(Word),
+    /// From a client to a member, or to who was one: "Who sits there? I know it since this height."
+    Whose(u64),
+    /// The answer: how the members have changed since.
+    Changes(Vec<Decision>),
 }
 
 /// The bytes of a message.

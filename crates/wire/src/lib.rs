@@ -4,8 +4,10 @@
 //! of a specimen of each, so that a change of format never goes unnoticed.
 
 mod envelope;
+mod word;
 
 pub use envelope::{BYTES_MAX, Message, VERSION, open, seal};
+pub use word::{Said, Slot, Word};
 
 #[cfg(test)]
 mod specimens;

@@ -12,7 +12,7 @@ use lease::{
     message::{self, Down, Downward, Grant, Recall, Return, Up, Upward, Want},
 };
 
-use crate::{Message, seal};
+use crate::{Message, Slot, Word, seal};
 
 fn id(text: &str) -> FileId {
     text.parse().unwrap()
@@ -221,7 +221,23 @@ pub(crate) fn specimens() -> Vec<(&'static str, Message)> {
     let requests = requests().into_iter().map(|(name, said)| (name, Message::Request(said)));
     let responses = responses().into_iter().map(|(name, said)| (name, Message::Response(said)));
     let members = members().into_iter().map(|(name, said)| (name, Message::Member(Box::new(said))));
-    requests.chain(responses).chain(members).collect()
+    requests.chain(responses).chain(members).chain(between_clients_and_members()).collect()
+}
+
+fn between_clients_and_members() -> Vec<(&'static str, Message)> {
+    let (renew, seal) = (Request { lease: up(Up::Renew), ask: None }, group::Seal([9; 64]));
+    let leader = group::Seat { key: PublicKey::from_bytes([1; 32]), incarnation: 2 };
+    let slot = Slot { epoch: 2, height: 5, index: 1 };
+    let changes = members().into_iter().find_map(|(_, message)| match message {
+        group::Message::Decisions(decisions) => Some(decisions),
+        _ => None,
+    });
+    vec![
+        ("sealed", Message::Sealed(renew, seal)),
+        ("word", Message::Word(Word { slot, leader, bytes: vec![1, 2] })),
+        ("whose", Message::Whose(2)),
+        ("changes", Message::Changes(changes.expect("members show decisions"))),
+    ]
 }
 
 /// What members of a group say to one another, each kind once.

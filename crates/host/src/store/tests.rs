@@ -52,7 +52,7 @@ fn what_is_saved_is_loaded_also_after_opening_again() {
     }
     let store = Store::open(&scratch.path).unwrap();
     assert_eq!(store.checkpoint().unwrap(), Some((4, b"four".to_vec())));
-    let absent = Absent { keys: vec![own.clone(), named.clone()], pages: vec![] };
+    let absent = Absent { keys: vec![own.clone(), named.clone()], ..Absent::default() };
     let loaded = store.load(&absent).unwrap();
     assert_eq!(loaded.records, [(own.clone(), Some(file(7))), (named, None)]);
     let all: Vec<_> = store.records().map(Result::unwrap).collect();
@@ -74,7 +74,7 @@ fn names_come_in_pages_and_end_where_the_directory_does() {
     changes.push((key("2", None), Some(file(3))));
     store.save(1, b"", changes).unwrap();
     let page = |id: &str, after: Option<Name>| {
-        let absent = Absent { keys: vec![], pages: vec![(id.parse().unwrap(), after)] };
+        let absent = Absent { pages: vec![(id.parse().unwrap(), after)], ..Absent::default() };
         store.load(&absent).unwrap().pages.remove(0)
     };
     let mut found = Vec::new();
@@ -108,7 +108,7 @@ fn the_checkpoint_is_no_record_and_comes_after_all_that_could_be() {
     let directory = last.file.clone();
     store.save(1, b"state", vec![(last.clone(), Some(Record::Entry(entry("1"))))]).unwrap();
     assert_eq!(store.records().map(Result::unwrap).map(|(key, _)| key).collect::<Vec<_>>(), [last]);
-    let absent = Absent { keys: vec![], pages: vec![(directory, None)] };
+    let absent = Absent { pages: vec![(directory, None)], ..Absent::default() };
     assert_eq!(store.load(&absent).unwrap().pages[0].names.len(), 1);
 }
 
@@ -192,11 +192,11 @@ fn a_record_that_does_not_decode_is_damage_and_says_where() {
     store.records.insert(key::encode(&own), [9, 9]).unwrap();
     store.records.insert(key::encode(&named), base::encode(&file(1))).unwrap();
     for bad in [own, named] {
-        let absent = Absent { keys: vec![bad], pages: vec![] };
+        let absent = Absent { keys: vec![bad], ..Absent::default() };
         let Err(Failure::Damaged { what, .. }) = store.load(&absent) else { panic!() };
         assert!(what.contains("under"), "{what}");
     }
-    let absent = Absent { keys: vec![], pages: vec![("1".parse().unwrap(), None)] };
+    let absent = Absent { pages: vec![("1".parse().unwrap(), None)], ..Absent::default() };
     assert!(matches!(store.load(&absent), Err(Failure::Damaged { .. })));
     assert!(store.records().all(|found| found.is_err()));
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use base::{Instant, PublicKey};
+use base::Instant;
 use directory::{Actor as User, Operation, Refusal};
-use group::{Seal, Seat};
 use lease::Client;
-use wire::Message;
+use wire::{Message, Word};
 
 use crate::{Actor, Node, Outbox};
 
@@ -42,23 +41,26 @@ pub(crate) enum Party<T: Tamper> {
 #[derive(Clone, Hash)]
 pub(crate) enum Letter {
     /// From a client to a member of a group.
-    Sealed(Vec<u8>, Option<(PublicKey, Seal)>),
-    /// From a member to a client, with its place in the order and a hint who leads.
-    Said { slot: (u64, u32), leader: Seat, bytes: Vec<u8> },
+    Upward(Vec<u8>),
+    /// From a member to a client.
+    Downward(Vec<u8>),
     /// From a member to another.
     Member(Vec<u8>),
 }
 
 impl fmt::Debug for Letter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Letter::Sealed(bytes, _) | Letter::Said { bytes, .. } | Letter::Member(bytes)) = self;
-        if let Letter::Said { slot, .. } = self {
+        let (Letter::Upward(bytes) | Letter::Downward(bytes) | Letter::Member(bytes)) = self;
+        let mut opened = wire::open(bytes);
+        if let Ok(Message::Word(Word { slot, bytes, .. })) = &opened {
             write!(f, "at {slot:?}: ")?;
+            opened = wire::open(bytes);
         }
-        match wire::open(bytes) {
-            Ok(Message::Request(request)) => write!(f, "{request:?}"),
+        match opened {
+            Ok(Message::Request(request) | Message::Sealed(request, _)) => write!(f, "{request:?}"),
             Ok(Message::Response(response)) => write!(f, "{response:?}"),
             Ok(Message::Member(message)) => write!(f, "{message:?}"),
+            Ok(other) => write!(f, "{other:?}"),
             Err(malformed) => write!(f, "{malformed}"),
         }
     }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use base::{Digest, Domain, Duration, Instant, PublicKey};
-use group::{Doubt, Notary, Roll, Seal, Seat, Seats, Tip, Trust};
+use base::{Digest, Domain, Duration, PublicKey};
+use client::Ear;
+use group::{Doubt, Notary, Roll, Seal, Seat, Tip};
+use lease::Client;
 
 use crate::Node;
 
@@ -73,68 +75,21 @@ impl Circle {
         self.places.iter().find(|(_, other)| *other == node).map(|(seat, _)| *seat)
     }
 
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = Node> {
-        self.places.iter().map(|(_, node)| *node)
+    pub(crate) fn is_of_one(&self) -> bool {
+        self.places.len() == 1
     }
 
-    pub(crate) fn seats(&self) -> Seats {
-        self.first.members()
-    }
-}
-
-/// A client's side of it.
-#[derive(Debug)]
-pub(crate) struct Ear {
-    circle: Circle,
-    trust: Trust,
-    leader: Seat,
-    notary: Stamp,
-    repeat: Duration,
-    /// Since when nothing was believed although something was asked.
-    unanswered_since: Option<Instant>,
-}
-
-impl Ear {
-    pub(crate) fn new(circle: Circle, client: u32, repeat: Duration) -> Ear {
-        let seats = circle.seats();
-        let leader = *seats.leader(0);
+    /// The key that a client is known by.
+    pub(crate) fn key(client: Client) -> PublicKey {
         let mut key = [0xcc; 32];
-        key[..4].copy_from_slice(&client.to_le_bytes());
-        let notary = Stamp(PublicKey::from_bytes(key));
-        let trust = Trust::new(Roll::from(&circle.first)).expect("a group has members");
-        Ear { circle, trust, leader, notary, repeat, unanswered_since: None }
+        key[..4].copy_from_slice(&client.0.to_le_bytes());
+        PublicKey::from_bytes(key)
     }
 
-    /// Whom to ask: the leader, and all if it has not answered.
-    pub(crate) fn whom(&mut self, now: Instant) -> Vec<Node> {
-        let since = *self.unanswered_since.get_or_insert(now);
-        if now.since(since) >= self.repeat {
-            return self.circle.nodes().collect();
-        }
-        self.circle.node(self.leader).into_iter().collect()
-    }
-
-    pub(crate) fn by(&self, bytes: &[u8]) -> Option<(PublicKey, Seal)> {
-        Some((self.notary.0, self.notary.seal(bytes)))
-    }
-
-    pub(crate) fn group(&self) -> &Digest {
-        &self.circle.group
-    }
-
-    /// Whether enough members have said so.
-    pub(crate) fn on_word(
-        &mut self,
-        from: Node,
-        leader: Seat,
-        slot: (u64, u32),
-        words: &[u8],
-    ) -> bool {
-        let Some(seat) = self.circle.seat(from) else { return false };
-        let is_believed = self.trust.on_word(seat, slot.0, slot.1, words);
-        if is_believed {
-            (self.leader, self.unanswered_since) = (leader, None);
-        }
-        is_believed
+    /// What a client needs to hear these members.
+    pub(crate) fn ear(&self, client: Client, repeat: Duration) -> Ear<Stamp> {
+        let notary = Stamp(Circle::key(client));
+        let roll = Roll::from(&self.first);
+        Ear::new(client, self.group, roll, notary, repeat).expect("a group has members")
     }
 }

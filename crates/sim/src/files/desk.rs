@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use base::{Duration, Instant, Machine, PublicKey, Rng};
-use client::{Client, Failure, Input, Output, Settings};
-use group::{Seal, Sealable as _};
-use node::Said;
+use base::{Duration, Instant, Machine, Rng};
+use client::{Client, Ear, Failure, Input, Output, Settings};
 use wire::Message;
 
 use crate::Node;
 
 use super::{
     actor::{Letter, Note, Out, SERVER},
-    circle::Ear,
+    circle::{Circle, Stamp},
     program::Program,
     spoken::{asked, outcome},
     step::{Outcome, Seen, Step},
@@ -40,7 +38,7 @@ pub(crate) struct Desk<T> {
     tag_next: i64,
     habit: Habit,
     /// How it listens, if the group has several members.
-    ear: Option<Ear>,
+    ear: Option<(Circle, Ear<Stamp>)>,
     rng: Rng,
     tamper: T,
 }
@@ -81,7 +79,7 @@ impl<T: Tamper> Desk<T> {
         settings: Settings,
         programs: Vec<Program>,
         habit: Habit,
-        ear: Option<Ear>,
+        ear: Option<(Circle, Ear<Stamp>)>,
         mut rng: Rng,
         tamper: T,
     ) -> Desk<T> {
@@ -131,10 +129,17 @@ impl<T: Tamper> Desk<T> {
     pub(crate) fn hear(&mut self, now: Instant, from: Node, letter: Letter, out: &mut Out<T>) {
         let heard = match (letter, &mut self.ear) {
             // There is nobody else to ask.
-            (Letter::Said { bytes, .. }, None) => Some(bytes),
-            (Letter::Said { slot, leader, bytes }, Some(ear)) => {
-                ear.on_word(from, leader, slot, &bytes).then_some(bytes)
-            }
+            (Letter::Downward(bytes), None) => Some(bytes),
+            (Letter::Downward(bytes), Some((circle, ear))) => match wire::open(&bytes) {
+                Ok(Message::Word(word)) => {
+                    circle.seat(from).and_then(|seat| ear.on_word(&seat.key, word))
+                }
+                Ok(Message::Changes(changes)) => {
+                    ear.on_changes(&changes);
+                    None
+                }
+                _ => None,
+            },
             _ => None,
         };
         if let Some(bytes) = heard {
@@ -264,15 +269,13 @@ impl<T: Tamper> Desk<T> {
         for output in wanted {
             match output {
                 Output::Send(request) => {
-                    let client = self.settings.client;
-                    let by = self.ear.as_ref().and_then(|ear| {
-                        let said = Said { client, request: &request };
-                        ear.by(&said.sealed_bytes(ear.group()))
-                    });
-                    let bytes = wire::seal(&Message::Request(request));
+                    let bytes = match &self.ear {
+                        Some((_, ear)) => ear.seal(request),
+                        None => wire::seal(&Message::Request(request)),
+                    };
                     let (sent, forged) = self.tamper.outward(bytes);
                     for bytes in sent {
-                        self.send(now, bytes, by, out);
+                        self.send(now, bytes, out);
                     }
                     for bytes in forged {
                         self.deliver(now, bytes, out);
@@ -304,18 +307,16 @@ impl<T: Tamper> Desk<T> {
         }
     }
 
-    fn send(
-        &mut self,
-        now: Instant,
-        bytes: Vec<u8>,
-        by: Option<(PublicKey, Seal)>,
-        out: &mut Out<T>,
-    ) {
-        let Some(ear) = &mut self.ear else {
-            return out.send(SERVER, Letter::Sealed(bytes, by));
+    fn send(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Out<T>) {
+        let Some((circle, ear)) = &mut self.ear else {
+            return out.send(SERVER, Letter::Upward(bytes));
         };
-        for node in ear.whom(now) {
-            out.send(node, Letter::Sealed(bytes.clone(), by));
+        let mut said = Vec::new();
+        ear.say(now, bytes, &mut said);
+        for (seat, bytes) in said {
+            if let Some(node) = circle.node(seat) {
+                out.send(node, Letter::Upward(bytes));
+            }
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use base::{Digest, Duration, Instant, Machine, Malformed, PublicKey, Rng};
+use base::{Digest, Duration, Instant, Machine, Malformed, Rng};
 use directory::{Command, Directory, Key, Record, message::Ask};
-use group::{Batch, Seal, Seat};
+use group::{Batch, Seat};
 use lease::Client;
 use node::{Base, Identity, Input, Member as Product, Order, Output, Recovery, Settings};
-use wire::Message;
+use wire::{Message, Word};
 
 use crate::{Node, Outbox, vice::Vice};
 
@@ -81,7 +81,7 @@ impl<T: Tamper> Member<T> {
         out: &mut Outbox<Party<T>>,
     ) {
         let input = match letter {
-            Letter::Sealed(bytes, by) => self.heard(client_of(from), bytes, by),
+            Letter::Upward(bytes) => self.heard(client_of(from), bytes),
             Letter::Member(bytes) => {
                 let Some(from) = self.circle.seat(from) else { return };
                 if let Some(vice) = &mut self.vice
@@ -94,14 +94,15 @@ impl<T: Tamper> Member<T> {
                 }
                 Input::Told { from, bytes }
             }
-            Letter::Said { .. } => return,
+            Letter::Downward(_) => return,
         };
         self.step(now, input, out);
     }
 
-    fn heard(&mut self, from: Client, bytes: Vec<u8>, by: Option<(PublicKey, Seal)>) -> Input {
+    fn heard(&mut self, from: Client, bytes: Vec<u8>) -> Input {
         let bytes = self.tamper.upward(from, bytes);
-        Input::Heard { from, bytes, by }
+        let key = (!self.circle.is_of_one()).then(|| Circle::key(from));
+        Input::Heard { from, bytes, key }
     }
 
     pub(crate) fn wake(&mut self, now: Instant, out: &mut Outbox<Party<T>>) {
@@ -203,17 +204,23 @@ impl<T: Tamper> Member<T> {
             match output {
                 Output::Send { to, slot, bytes } => {
                     self.register.heed(to, &bytes, out);
-                    let leader = self.product.replica().tip().leader;
-                    let slot = (slot.height, slot.index);
                     let bytes = match &mut self.vice {
                         Some(vice) => vice.speak(bytes),
                         None => Some(bytes),
                     };
                     let bytes = bytes.map(|bytes| self.tamper.downward(to, bytes));
                     for bytes in bytes.into_iter().flatten() {
-                        out.send(node_of(to), Letter::Said { slot, leader, bytes });
+                        let bytes = match self.circle.is_of_one() {
+                            true => bytes,
+                            false => {
+                                let leader = self.product.replica().tip().leader;
+                                wire::seal(&Message::Word(Word { slot, leader, bytes }))
+                            }
+                        };
+                        out.send(node_of(to), Letter::Downward(bytes));
                     }
                 }
+                Output::Show { to, bytes } => out.send(node_of(to), Letter::Downward(bytes)),
                 Output::Tell { to, bytes } => {
                     if let Some(node) = self.circle.node(to) {
                         self.tell(node, bytes, out);

@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     actor::Party,
-    circle::{Circle, Ear},
+    circle::Circle,
     desk::{Desk, Habit},
     member::Member,
     oracle::Oracle,
@@ -270,10 +270,10 @@ impl Plan {
         };
         let Plan { terms, sync_max, .. } = self;
         let circle = Circle::new(self.members, self.desks.len(), terms.slack, *sync_max);
-        let mut members = circle.seats().list().to_vec().into_iter();
+        let mut members = circle.first.members().list().to_vec().into_iter();
         let member = |seat, rng: &mut Rng| {
             let (circle, tamper) = (circle.clone(), tamper.clone());
-            let place = circle.seats().list().iter().rev().position(|other| *other == seat);
+            let place = circle.first.members().list().iter().rev().position(|other| *other == seat);
             let vice = place.and_then(|place| self.liars.get(place)).map(|(lies, zeal)| {
                 Vice::new(lies.clone(), *zeal, terms.slack, circle.group, invented, rng)
             });
@@ -291,8 +291,9 @@ impl Plan {
             let programs = programs.collect();
             let Limits { push_after, batch_max, pending_max, .. } = self.limits;
             let Limits { budget, facts_max, handles_max, calls_max, .. } = self.limits;
-            let ear = (self.members > 1)
-                .then(|| Ear::new(circle.clone(), index as u32 + 1, self.terms.repeat));
+            let client = Client(index as u32 + 1);
+            let ear =
+                (self.members > 1).then(|| (circle.clone(), circle.ear(client, self.terms.repeat)));
             let settings = ClientSettings {
                 terms: self.terms,
                 push_after,
@@ -302,7 +303,7 @@ impl Plan {
                 facts_max,
                 handles_max,
                 calls_max,
-                ..ClientSettings::of(Client(index as u32 + 1))
+                ..ClientSettings::of(client)
             };
             let desk = Desk::new(settings, programs, self.habit, ear, rng.fork(), tamper.clone());
             nodes.push((Party::Desk(Box::new(desk)), Clock::draw(&self.faults, rng)));

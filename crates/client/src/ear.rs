@@ -1,0 +1,193 @@
+//! Whom a client asks in a group of several members, and whom it believes.
+//!
+//! The leader is asked first, and all when nothing came that can be believed. What enough members say is so:
+//! one of them is honest, and members say only what follows from decisions.
+
+use base::{Digest, Duration, Instant, PublicKey};
+use directory::message::Request;
+use group::{Decision, Notary, Roll, Sealable as _, Seat, Trust};
+use wire::{Message, Said, Word};
+
+/// A client's side of a group of several.
+#[derive(Debug)]
+pub struct Ear<N> {
+    client: lease::Client,
+    group: Digest,
+    notary: N,
+    trust: Trust,
+    /// Who leads, as whoever was believed last has said.
+    leader: Seat,
+    repeat: Duration,
+    /// Since when nothing was believed although something was asked.
+    unanswered_since: Option<Instant>,
+    /// Somebody says that there have been changes of members.
+    is_behind: bool,
+}
+
+impl<N: Notary> Ear<N> {
+    /// For a client of a group whose members are known. After `repeat` without an answer that can be believed
+    /// all are asked. None if such members can't be a group.
+    pub fn new(
+        client: lease::Client,
+        group: Digest,
+        roll: Roll,
+        notary: N,
+        repeat: Duration,
+    ) -> Option<Ear<N>> {
+        let leader = roll.leader;
+        let trust = Trust::new(roll)?;
+        let (unanswered_since, is_behind) = (None, false);
+        Some(Ear { client, group, notary, trust, leader, repeat, unanswered_since, is_behind })
+    }
+
+    /// The members, as far as is known.
+    pub fn seats(&self) -> &[Seat] {
+        self.trust.seats().list()
+    }
+
+    /// Who leads, as far as is known.
+    pub fn leader(&self) -> Seat {
+        self.leader
+    }
+
+    /// A request as members want it.
+    pub fn seal(&self, request: Request) -> Vec<u8> {
+        let said = Said { client: self.client, request: &request };
+        let seal = self.notary.seal(&said.sealed_bytes(&self.group));
+        wire::seal(&Message::Sealed(request, seal))
+    }
+
+    /// Tells whom it may concern something that is sealed, and asks who sits there if that is in doubt.
+    pub fn say(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Vec<(Seat, Vec<u8>)>) {
+        let since = *self.unanswered_since.get_or_insert(now);
+        let is_unanswered = now.since(since) >= self.repeat;
+        if !(is_unanswered || self.is_behind) {
+            return out.push((self.leader, bytes));
+        }
+        let whose = wire::seal(&Message::Whose(self.trust.epoch()));
+        for seat in self.trust.seats().list() {
+            out.push((*seat, bytes.clone()));
+            out.push((*seat, whose.clone()));
+        }
+    }
+
+    /// A machine says something as a member. The bytes of a response, if it can be believed now; it is once.
+    pub fn on_word(&mut self, from: &PublicKey, word: Word) -> Option<Vec<u8>> {
+        let seat = *self.trust.seats().list().iter().find(|seat| seat.key == *from)?;
+        let Word { slot, leader, bytes } = word;
+        self.is_behind |= slot.epoch > self.trust.epoch();
+        if !self.trust.on_word(seat, slot.height, slot.index, &bytes) {
+            return None;
+        }
+        (self.leader, self.unanswered_since) = (leader, None);
+        Some(bytes)
+    }
+
+    /// Somebody, be it who it may, shows how the members have changed. Whether they are others now than was
+    /// known.
+    pub fn on_changes(&mut self, changes: &[Decision]) -> bool {
+        self.is_behind = false;
+        let is_news = self.trust.on_changes(changes, &self.group, &self.notary);
+        if is_news {
+            self.leader = *self.trust.seats().leader(0);
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Domain, SecretKey};
+    use group::Ed25519;
+    use lease::message::{Up, Upward};
+    use wire::Slot;
+
+    use super::*;
+
+    const REPEAT: Duration = Duration::from_millis(500);
+
+    fn seat(number: u8) -> Seat {
+        Seat { key: SecretKey::from_seed([number; 32]).public(), incarnation: 0 }
+    }
+
+    fn ear() -> Ear<Ed25519> {
+        let seats: Vec<Seat> = {
+            let mut seats: Vec<Seat> = (1..=4).map(seat).collect();
+            seats.sort_unstable();
+            seats
+        };
+        let roll = Roll { epoch: 3, leader: seat(2), seats };
+        let group = Digest::of(Domain::new("test group v1"), b"");
+        let notary = Ed25519::new(SecretKey::from_seed([9; 32]));
+        Ear::new(lease::Client(7), group, roll, notary, REPEAT).unwrap()
+    }
+
+    fn request() -> Request {
+        let lease = Upward { session: 1, stamp: Instant::from_secs(1), body: Up::Renew };
+        Request { lease, ask: None }
+    }
+
+    fn word(epoch: u64, leader: u8, bytes: &[u8]) -> Word {
+        let slot = Slot { epoch, height: 8, index: 0 };
+        Word { slot, leader: seat(leader), bytes: bytes.to_vec() }
+    }
+
+    fn whom(ear: &mut Ear<Ed25519>, now: Instant) -> Vec<Seat> {
+        let mut said = Vec::new();
+        ear.say(now, ear.seal(request()), &mut said);
+        let is_request = |bytes: &[u8]| matches!(wire::open(bytes), Ok(Message::Sealed(..)));
+        said.into_iter().filter(|(_, bytes)| is_request(bytes)).map(|(seat, _)| seat).collect()
+    }
+
+    #[test]
+    fn the_leader_is_asked_and_all_when_nothing_came_that_can_be_believed() {
+        let (mut ear, now) = (ear(), Instant::from_secs(10));
+        assert_eq!(whom(&mut ear, now), [seat(2)]);
+        assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"yes")), None, "one may lie");
+        assert_eq!(whom(&mut ear, now + REPEAT).len(), 4);
+        assert_eq!(ear.on_word(&seat(4).key, word(3, 4, b"yes")), Some(b"yes".to_vec()));
+        assert_eq!(whom(&mut ear, now + 2 * REPEAT), [seat(4)], "who is believed says who leads");
+    }
+
+    #[test]
+    fn strangers_and_repetitions_convince_nobody() {
+        let mut ear = ear();
+        for _ in 0..3 {
+            assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"lie")), None);
+            assert_eq!(ear.on_word(&seat(8).key, word(3, 1, b"lie")), None);
+        }
+        assert!(ear.on_word(&seat(2).key, word(3, 2, b"truth")).is_none());
+        assert!(ear.on_word(&seat(3).key, word(3, 2, b"truth")).is_some());
+        assert!(ear.on_word(&seat(4).key, word(3, 2, b"truth")).is_none(), "it is believed once");
+    }
+
+    #[test]
+    fn who_hears_of_a_later_epoch_asks_who_sits_there_now() {
+        let (mut ear, now) = (ear(), Instant::from_secs(10));
+        ear.on_word(&seat(1).key, word(9, 1, b"yes"));
+        let mut said = Vec::new();
+        ear.say(now, ear.seal(request()), &mut said);
+        let asked = said.iter().filter(|(_, bytes)| wire::open(bytes) == Ok(Message::Whose(3)));
+        assert_eq!(asked.count(), 4);
+        assert!(!ear.on_changes(&[]), "nobody could show anything");
+        assert_eq!(whom(&mut ear, now).len(), 1);
+    }
+
+    #[test]
+    fn a_request_is_sealed_for_its_client_and_group() {
+        let ear = ear();
+        let Ok(Message::Sealed(request, seal)) = wire::open(&ear.seal(request())) else {
+            panic!("it is a sealed request");
+        };
+        let key = SecretKey::from_seed([9; 32]).public();
+        let notary = Ed25519::new(SecretKey::from_seed([1; 32]));
+        let is_sealed = |client, group: &Digest| {
+            let bytes =
+                Said { client: lease::Client(client), request: &request }.sealed_bytes(group);
+            notary.is_sealed(&key, &bytes, &seal)
+        };
+        assert!(is_sealed(7, &ear.group));
+        assert!(!is_sealed(8, &ear.group));
+        assert!(!is_sealed(7, &Digest::of(Domain::new("test group v1"), b"other")));
+    }
+}
