@@ -5,8 +5,9 @@
 
 mod codec;
 mod file_id;
+mod overlay;
 mod wire;
 
-pub use self::wire::wire;
+pub use self::{overlay::overlay, wire::wire};
 pub use codec::codec;
 pub use file_id::file_id;

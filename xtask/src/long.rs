@@ -58,6 +58,12 @@ static RUNS: &[Run] = &[
         words: &["cargo", "+nightly", "fuzz", "run", "wire", "--", "-max_total_time=300"],
     },
     Run {
+        name: "fuzz-overlay",
+        shows: "no bytes break the reading of certificates and invitations, in five minutes of trying",
+        needs: &[NIGHTLY, CARGO_FUZZ],
+        words: &["cargo", "+nightly", "fuzz", "run", "overlay", "--", "-max_total_time=300"],
+    },
+    Run {
         name: "models",
         shows: "leases are safe in every schedule of two clients, to a greater depth",
         needs: &[],

@@ -21,6 +21,11 @@ impl SecretKey {
         SecretKey(SigningKey::from_bytes(&seed))
     }
 
+    /// The seed that it was made from, for whoever writes the key down.
+    pub fn as_seed(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
     /// The key that others check against.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
@@ -133,6 +138,11 @@ mod tests {
             let key = PublicKey::from_bytes([byte; 32]);
             assert!(key.verify(LETTER, b"yours", &signature).is_err());
         }
+    }
+
+    #[test]
+    fn a_key_is_its_seed() {
+        assert_eq!(SecretKey::from_seed([5; 32]).as_seed(), &[5; 32]);
     }
 
     #[test]

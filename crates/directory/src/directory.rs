@@ -24,13 +24,14 @@ use lease::{
     Client, Grantor, Name, Policy, Terms, grantor,
     message::{Down, Up},
 };
+use overlay::Users;
 
 use crate::{
     digest::Folded,
     message::{Answer, Request, Response},
     record::{Access, Content, Entry, File, Key, Numbering, Record, Sort, Times},
     records::{Absent, Records},
-    session::{Member, Quota, Session, Users},
+    session::{Member, Quota, Session},
     values,
     work::Traces,
 };

@@ -23,6 +23,7 @@ mod view;
 
 mod known;
 mod sum;
+mod users;
 
 mod digest;
 mod records;
@@ -35,8 +36,8 @@ pub mod directory;
 pub use actor::{Actor, Use};
 pub use directory::{Command, Directory, Settings, Sizes};
 pub use operation::{Act, Operation};
+pub use overlay::Users;
 pub use record::{Entry, File, Key, Record, Sort, Special};
 pub use records::Absent;
 pub use refusal::Refusal;
-pub use session::Users;
 pub use view::{Birth, Missing, Stop, View};

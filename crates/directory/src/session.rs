@@ -4,82 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::FileId;
-use borsh::{BorshDeserialize, BorshSerialize, io};
+use borsh::{BorshDeserialize, BorshSerialize};
+use overlay::Users;
 
 use crate::{
-    actor::Actor,
     message::{Answer, RANGES_MAX},
-    record::{Access, File, Sort},
     refusal::Refusal,
 };
-
-/// For which users a machine may act.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
-pub enum Users {
-    /// Any, the superuser among them, in any groups.
-    Any,
-    /// These and no others, each in these groups and no others; the superuser is one like any other. At
-    /// most [`Users::COUNT_MAX`] users, and as many memberships of groups.
-    These(#[borsh(deserialize_with = "read_users")] BTreeMap<u32, BTreeSet<u32>>),
-}
-
-impl Users {
-    /// The most users of one machine, and the most groups that they are in, counted for each user.
-    pub const COUNT_MAX: usize = 65_536;
-
-    pub(crate) fn may_be(&self, actor: &Actor) -> bool {
-        match self {
-            Users::Any => true,
-            Users::These(users) => users.get(&actor.uid).is_some_and(|gids| {
-                gids.contains(&actor.gid) && actor.groups.iter().all(|gid| gids.contains(gid))
-            }),
-        }
-    }
-
-    /// Whether any of them may list a directory or go through it, or could give themselves the right.
-    fn may_look_into(&self, directory: &Access) -> bool {
-        let Users::These(users) = self else { return true };
-        users.iter().any(|(uid, gids)| {
-            let shift = if gids.contains(&directory.gid) { 3 } else { 0 };
-            *uid == 0 || *uid == directory.uid || directory.mode >> shift & 0o5 != 0
-        })
-    }
-
-    /// Whether the names in it are none of their business.
-    pub(crate) fn is_secret(&self, file: &File) -> bool {
-        file.sort == Sort::Directory && !self.may_look_into(&file.access)
-    }
-
-    /// Whether nothing is kept from them: the superuser is among them.
-    pub(crate) fn may_see_all(&self) -> bool {
-        match self {
-            Users::Any => true,
-            Users::These(users) => users.contains_key(&0),
-        }
-    }
-
-    /// Whether there are no more of them than may be.
-    pub fn is_bounded(&self) -> bool {
-        match self {
-            Users::Any => true,
-            Users::These(users) => is_bounded(users),
-        }
-    }
-}
-
-fn is_bounded(users: &BTreeMap<u32, BTreeSet<u32>>) -> bool {
-    let memberships = users.values().map(BTreeSet::len);
-    users.len() <= Users::COUNT_MAX && memberships.sum::<usize>() <= Users::COUNT_MAX
-}
-
-/// Strict as all decoding is: users and groups come in rising order, each once.
-fn read_users<R: io::Read>(reader: &mut R) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
-    let users = BTreeMap::deserialize_reader(reader)?;
-    match is_bounded(&users) {
-        true => Ok(users),
-        false => Err(base::Malformed::new("more users than a machine may act for").into()),
-    }
-}
 
 /// So many numbers of a directory are given at a time.
 pub const NUMBERS: u64 = 1_024;
@@ -267,32 +198,6 @@ fn fair(left: u64, own: u64, clients: u64, given_max: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_machine_acts_only_for_users_it_was_given_and_only_in_their_groups() {
-        let users = Users::These(BTreeMap::from([(7, BTreeSet::from([7, 20]))]));
-        let may =
-            |uid, gid, groups: &[u32]| users.may_be(&Actor { uid, gid, groups: groups.to_vec() });
-        assert!(may(7, 7, &[]) && may(7, 20, &[7, 20]));
-        assert!(!may(8, 7, &[]), "another user");
-        assert!(!may(0, 0, &[]) && !may(0, 7, &[]), "the superuser was not given");
-        assert!(!may(7, 0, &[]) && !may(7, 7, &[20, 0]), "another group");
-    }
-
-    #[test]
-    fn users_out_of_order_or_too_many_are_malformed() {
-        let check = |users: Vec<(u32, Vec<u32>)>| {
-            let bytes = [&[1][..], &base::encode(&users)].concat();
-            base::decode::<Users>(&bytes, bytes.len()).is_ok()
-        };
-        assert!(check(vec![(7, vec![7, 20]), (8, vec![])]));
-        assert!(!check(vec![(8, vec![]), (7, vec![])]) && !check(vec![(7, vec![]), (7, vec![])]));
-        assert!(!check(vec![(7, vec![20, 7])]) && !check(vec![(7, vec![7, 7])]));
-        let max = Users::COUNT_MAX as u32;
-        let count = |count: u32| (0..count).map(|uid| (uid, vec![])).collect();
-        assert!(check(count(max)) && !check(count(max + 1)));
-        assert!(!check(vec![(7, (0..max).collect()), (8, vec![1])]));
-    }
 
     #[test]
     fn numbers_rise_and_none_is_used_twice() {

@@ -5,12 +5,13 @@
 
 use base::FileId;
 use lease::{Client, Field, Grantor, Kind, Name, message::Grant};
+use overlay::Users;
 
 use crate::{
     message::{KEYS_MAX, NAMES_MAX, Value},
     record::{File, Key, Sort},
     records::{Absent, Records},
-    session::Users,
+    users,
 };
 
 /// The most bytes of values in one message, but for the last value.
@@ -81,10 +82,10 @@ fn of_grant(
 
 /// Whether names in a directory are none of these users' business.
 fn is_secret(records: &Records, users: &Users, directory: &FileId) -> Result<bool, Absent> {
-    if users.may_see_all() {
+    if users::may_see_all(users) {
         return Ok(false);
     }
-    Ok(records.file(directory)?.is_some_and(|record| users.is_secret(record)))
+    Ok(records.file(directory)?.is_some_and(|record| users::is_secret(users, record)))
 }
 
 /// What is so under each of these keys that the client was promised.

@@ -6,6 +6,7 @@
 
 use base::{FileId, Instant};
 use lease::{Client, Field, Grantor, Kind, Name, Scope, grantor, message::Want};
+use overlay::Users;
 use triomphe::Arc;
 
 use crate::{
@@ -14,7 +15,8 @@ use crate::{
     record::{Entry, File, Key, Numbering, Record, Sort},
     records::{Absent, Records},
     refusal::Refusal,
-    session::{Quota, Session, Users},
+    session::{Quota, Session},
+    users,
     view::{Birth, Missing, Stop, View},
 };
 
@@ -147,7 +149,7 @@ impl<'a> Work<'a> {
         }
         // Whoever closes a file last lets it go, in nobody's name.
         let is_reaping = matches!(operation.act, Act::Reap { .. });
-        if !is_reaping && !self.users.may_be(&operation.actor) {
+        if !is_reaping && !users::may_be(self.users, &operation.actor) {
             return Err(Failed::Refused(Refusal::NotYourUser));
         }
         let performed = operation.clone().perform(self);

@@ -16,8 +16,9 @@ use lease::{
     grantor::Favour,
     message::{Up, Want},
 };
+use overlay::Users;
 
-use crate::{message::Request, record::File, records::Absent, session::Users};
+use crate::{message::Request, record::File, records::Absent, users};
 
 use super::{Directory, Progress};
 
@@ -29,7 +30,7 @@ impl Directory {
         else {
             return Ok(Favour::Generous);
         };
-        if member.users.may_see_all() {
+        if users::may_see_all(&member.users) {
             return Ok(Favour::Generous);
         }
         let mut favour = Favour::Generous;
@@ -50,7 +51,7 @@ impl Directory {
     pub(super) fn hide_names(&mut self, directory: &FileId, progress: &mut Progress) {
         let Ok(Some(record)) = self.records.file(directory) else { return };
         let members = self.members.iter();
-        let trusted = members.filter(|(_, member)| !member.users.is_secret(record));
+        let trusted = members.filter(|(_, member)| !users::is_secret(&member.users, record));
         let spare: Vec<Client> = trusted.map(|(client, _)| *client).collect();
         if spare.len() == self.members.len() {
             return;
@@ -62,7 +63,7 @@ impl Directory {
 }
 
 fn favour_of(users: &Users, want: &Want, record: Option<&File>) -> Favour {
-    let is_secret = record.is_some_and(|record| users.is_secret(record));
+    let is_secret = record.is_some_and(|record| users::is_secret(users, record));
     match want.scope.field {
         // Whoever creates a directory has this of it. To ask for what others have created in it, and for
         // what may yet be, is no use to an honest client.

@@ -1,0 +1,120 @@
+//! What a machine shows to prove that it is of a cell.
+
+use base::{Digest, Domain, PublicKey, SecretKey, Signature};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::{
+    permit::Permit,
+    refused::Refused,
+    signed::{Signed, Statement},
+    users::Users,
+};
+
+const PROOF: Domain = Domain::new("possession of a machine's key v1");
+
+/// What the key of an invitation says of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Grant {
+    /// Which permit it rests on: an authority may sign two for one invitation.
+    pub(crate) permit: Digest,
+    pub(crate) machine: PublicKey,
+    pub(crate) expires: u64,
+}
+
+impl Statement for Grant {
+    const SIGNED: Domain = Domain::new("certificate of a machine v1");
+    const NAMED: Domain = Domain::new("name of a certificate v1");
+    const BYTES_MAX: usize = 32 + 32 + 8;
+}
+
+/// That a machine is of a cell. The authority vouches for an invitation, the invitation for the machine's
+/// key, and the machine shows that it has that key.
+///
+/// It says nothing about who was first to use the invitation: that is for the cell's [`Register`].
+///
+/// [`Register`]: crate::Register
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Certificate {
+    permit: Signed<Permit>,
+    grant: Signed<Grant>,
+    /// By the machine's own key, over what the invitation has signed.
+    proof: Signature,
+}
+
+/// What a certificate that is good says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Vouched<'a> {
+    /// The machine's key.
+    pub machine: PublicKey,
+    /// Until when, in seconds since 1970.
+    pub expires: u64,
+    /// What the authority allows it.
+    pub permit: &'a Permit,
+}
+
+impl Vouched<'_> {
+    /// The random number of the machine.
+    pub fn number(&self) -> Digest {
+        self.permit.number()
+    }
+
+    /// The users that it may act for.
+    pub fn users(&self) -> &Users {
+        &self.permit.users
+    }
+}
+
+impl Certificate {
+    /// The most bytes that one takes.
+    pub const BYTES_MAX: usize = 4 + Permit::BYTES_MAX + 64 + 4 + Grant::BYTES_MAX + 64 + 64;
+
+    pub(crate) fn new(
+        permit: &Signed<Permit>,
+        invitation: &SecretKey,
+        machine: &SecretKey,
+        expires: u64,
+    ) -> Certificate {
+        let grant = Grant { permit: permit.digest(), machine: machine.public(), expires };
+        let grant = Signed::new(grant, invitation);
+        let proof = machine.sign(PROOF, grant.bytes());
+        Certificate { permit: permit.clone(), grant, proof }
+    }
+
+    /// The machine that it is about, if it is good.
+    pub fn machine(&self) -> &PublicKey {
+        &self.grant.claim().machine
+    }
+
+    /// What it says, if it is good now: in this cell, and at this moment in seconds since 1970.
+    pub fn verify(&self, authority: &PublicKey, now: u64) -> Result<Vouched<'_>, Refused> {
+        let permit = verify_permit(&self.permit, authority)?;
+        let grant =
+            self.grant.verify(&permit.invitation).map_err(|_| Refused::CertificateForged)?;
+        if grant.permit != self.permit.digest() {
+            return Err(Refused::PermitOther);
+        }
+        let proof = grant.machine.verify(PROOF, self.grant.bytes(), &self.proof);
+        proof.map_err(|_| Refused::KeyNotShown)?;
+        if grant.expires > permit.certificate_expires_max {
+            return Err(Refused::CertificateTooLong);
+        }
+        if now >= grant.expires {
+            return Err(Refused::CertificateExpired { seconds: now - grant.expires });
+        }
+        Ok(Vouched { machine: grant.machine, expires: grant.expires, permit })
+    }
+}
+
+/// The permit, if it is of this cell. Whether it has expired is for whoever registers a machine.
+pub(crate) fn verify_permit<'a>(
+    permit: &'a Signed<Permit>,
+    authority: &PublicKey,
+) -> Result<&'a Permit, Refused> {
+    let claim = permit.claim();
+    if claim.authority != *authority {
+        let (found, wanted) = (claim.cell(), crate::Cell::of(authority));
+        return Err(Refused::CellOther { found, wanted });
+    }
+    permit.verify(authority).map_err(|_| Refused::PermitForged)
+}

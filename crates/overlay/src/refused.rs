@@ -1,0 +1,179 @@
+//! Why a machine is not let in, and what can be done.
+
+use std::fmt;
+
+use base::Malformed;
+
+use crate::{cell::Cell, code::Code, permit::Permit};
+
+/// Why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is of another cell.
+    CellOther {
+        /// The cell that it is of.
+        found: Cell,
+        /// The cell that was asked for.
+        wanted: Cell,
+    },
+    /// The authority has not signed the permit.
+    PermitForged,
+    /// The certificate rests on another permit than the one that comes with it.
+    PermitOther,
+    /// The key of the invitation has not signed the certificate.
+    CertificateForged,
+    /// Who made the certificate has not shown that they have the machine's key.
+    KeyNotShown,
+    /// It would last longer than the authority allows.
+    CertificateTooLong,
+    /// It was good once.
+    CertificateExpired {
+        /// How long ago.
+        seconds: u64,
+    },
+    /// The invitation came too late.
+    InvitationExpired {
+        /// By how much.
+        seconds: u64,
+    },
+    /// Another machine was first.
+    InvitationUsed,
+    /// Too many are used and have not expired.
+    InvitationsTooMany,
+    /// The authority has sent the machine away.
+    MachineRevoked {
+        /// When, in seconds since 1970.
+        at: u64,
+    },
+    /// The authority has not signed the revocation.
+    RevocationForged,
+    /// No more can be remembered.
+    RevocationsTooMany,
+    /// More users than a permit can name.
+    UsersTooMany,
+    /// More addresses than a code can name.
+    AddressesTooMany,
+    /// The text is no code of ours.
+    CodeOther,
+    /// A letter is wrong or missing.
+    CodeMistyped,
+    /// It is of another version of croft.
+    CodeVersion {
+        /// Which.
+        version: u8,
+    },
+    /// It was typed well and says what no code says.
+    CodeMalformed(Malformed),
+    /// The key in the code is not the one that the permit is for.
+    KeyOther,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::CellOther { found, wanted } => write!(
+                f,
+                "it is of cell {found}, and this is cell {wanted}: ask for an invitation to this cell"
+            ),
+            Refused::PermitForged => f.write_str(
+                "the cell's authority has not signed this invitation: ask whoever runs the cell for \
+                 another, and where this one came from",
+            ),
+            Refused::PermitOther => f.write_str(
+                "the certificate belongs to another permit than the one it comes with: join again with \
+                 a new invitation",
+            ),
+            Refused::CertificateForged => f.write_str(
+                "the certificate was not made with the key of its invitation: join again with a new \
+                 invitation",
+            ),
+            Refused::KeyNotShown => f.write_str(
+                "the certificate does not show that the machine has its key: join again on the machine \
+                 itself",
+            ),
+            Refused::CertificateTooLong => f.write_str(
+                "the certificate would last longer than its invitation allows: ask for one that allows \
+                 more, or make it shorter",
+            ),
+            Refused::CertificateExpired { seconds } => write!(
+                f,
+                "the certificate expired {} ago: join again with a new invitation, and look at the \
+                 clocks if that can't be",
+                Span(*seconds)
+            ),
+            Refused::InvitationExpired { seconds } => write!(
+                f,
+                "the invitation expired {} ago: ask for a new one, and look at the clocks if that \
+                 can't be",
+                Span(*seconds)
+            ),
+            Refused::InvitationUsed => f.write_str(
+                "another machine has used this invitation: ask for a new one, and if nobody else \
+                 should have had this one, find out who has",
+            ),
+            Refused::InvitationsTooMany => f.write_str(
+                "too many invitations are used and have not expired: wait until some have, and make \
+                 shorter ones",
+            ),
+            Refused::MachineRevoked { at } => write!(
+                f,
+                "the authority has sent this machine away (at {at} seconds since 1970): to come back \
+                 it needs a new key and a new invitation"
+            ),
+            Refused::RevocationForged => f.write_str(
+                "the cell's authority has not signed this revocation: make it with the authority's key",
+            ),
+            Refused::RevocationsTooMany => f.write_str(
+                "no more revocations can be remembered: invite the machines that stay into a new cell",
+            ),
+            Refused::UsersTooMany => write!(
+                f,
+                "an invitation names at most {} users, and as many memberships of groups: name fewer, or \
+                 let the machine act for any",
+                Permit::USERS_MAX
+            ),
+            Refused::AddressesTooMany => write!(
+                f,
+                "a code names at most {} addresses: choose those that can be reached best",
+                Code::ADDRESSES_MAX
+            ),
+            Refused::CodeOther => f.write_str(
+                "this is no invitation: one begins with croft1; copy all that `croft invite` has printed",
+            ),
+            Refused::CodeMistyped => f.write_str(
+                "a letter of the invitation is wrong or missing: copy all that `croft invite` has printed",
+            ),
+            Refused::CodeVersion { version } => write!(
+                f,
+                "the invitation is of format {version}, which this croft does not know: use the release \
+                 that the cell uses"
+            ),
+            Refused::CodeMalformed(malformed) => write!(
+                f,
+                "the invitation was made by something that is not croft ({malformed}): ask whoever runs \
+                 the cell for another, and where this one came from"
+            ),
+            Refused::KeyOther => f.write_str(
+                "the invitation has another key than the authority has signed: ask whoever runs the cell \
+                 for another, and where this one came from",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A span of time in the largest unit that fits.
+struct Span(u64);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, unit) = match self.0 {
+            0..120 => (self.0, "s"),
+            120..7_200 => (self.0 / 60, "min"),
+            7_200..172_800 => (self.0 / 3_600, "h"),
+            _ => (self.0 / 86_400, "days"),
+        };
+        write!(f, "{count} {unit}")
+    }
+}

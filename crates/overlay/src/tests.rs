@@ -1,0 +1,560 @@
+//! What a cell believes of machines, and what it does not.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
+
+use base::{Digest, Domain, PublicKey, SecretKey, decode, encode};
+use proptest::prelude::*;
+
+use crate::{
+    Admission, Cell, Certificate, Code, Invitation, Permit, Refused, Register, Revocation, Terms,
+    Users, signed::Signed,
+};
+
+/// An invitation can be used until here.
+const EXPIRES: u64 = 1_000;
+/// A certificate can last until here.
+const LASTS: u64 = 9_000;
+
+fn key(seed: u8) -> SecretKey {
+    SecretKey::from_seed([seed; 32])
+}
+
+/// The authority of the cell.
+fn authority() -> SecretKey {
+    key(1)
+}
+
+fn terms() -> Terms {
+    Terms { expires: EXPIRES, certificate_expires_max: LASTS, users: Users::Any }
+}
+
+fn some_users() -> Users {
+    Users::These(BTreeMap::from([(7, BTreeSet::from([7, 20])), (8, BTreeSet::new())]))
+}
+
+fn invitation(seed: u8) -> Invitation {
+    Invitation::new(&authority(), [seed; 32], terms()).unwrap()
+}
+
+/// The certificate of a machine by an invitation.
+fn certificate(invitation_seed: u8, machine: &SecretKey) -> Certificate {
+    invitation(invitation_seed).certify(machine, LASTS).unwrap()
+}
+
+fn verify(certificate: &Certificate, now: u64) -> Result<PublicKey, Refused> {
+    certificate.verify(&authority().public(), now).map(|vouched| vouched.machine)
+}
+
+fn admit(
+    register: &mut Register,
+    certificate: &Certificate,
+    now: u64,
+) -> Result<Admission, Refused> {
+    register.admit(&certificate.verify(&authority().public(), now)?, now)
+}
+
+fn addresses() -> Vec<SocketAddr> {
+    ["127.0.0.1:7000", "[::1]:7001", "10.1.2.3:65535"].map(|text| text.parse().unwrap()).into()
+}
+
+fn code() -> Code {
+    Code::new(invitation(2), &addresses()).unwrap()
+}
+
+/// Reads a code back as whoever has its bytes could have changed it, with a checksum that fits.
+fn read_changed(change: impl FnOnce(&mut Vec<u8>)) -> Result<Code, Refused> {
+    const LETTERS: &[u8] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let text = code().text();
+    let mut bits = String::new();
+    for letter in text.reveal()["croft1".len()..].bytes() {
+        let value = LETTERS.iter().position(|known| *known == letter).unwrap();
+        bits += &format!("{value:05b}");
+    }
+    let whole = bits.as_bytes().chunks_exact(8);
+    let byte = |bits: &[u8]| u8::from_str_radix(str::from_utf8(bits).unwrap(), 2).unwrap();
+    let mut bytes: Vec<u8> = whole.map(byte).collect();
+    bytes.truncate(bytes.len() - 4);
+    change(&mut bytes);
+    let sum = Digest::of(Domain::new("checksum of an invitation's code v1"), &bytes);
+    bytes.extend(&sum.as_bytes()[..4]);
+    let mut bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+    while !bits.len().is_multiple_of(5) {
+        bits.push('0');
+    }
+    let letter = |bits: &[u8]| {
+        let value = usize::from_str_radix(str::from_utf8(bits).unwrap(), 2).unwrap();
+        char::from(LETTERS[value])
+    };
+    let letters: String = bits.as_bytes().chunks(5).map(letter).collect();
+    Code::read(&format!("croft1{letters}"))
+}
+
+#[test]
+fn a_machine_is_certified_by_an_invitation_while_the_authority_is_away() {
+    let machine = key(3);
+    let terms = Terms { users: some_users(), ..terms() };
+    let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
+    let certificate = invitation.certify(&machine, 5_000).unwrap();
+    let authority = authority().public();
+    let vouched = certificate.verify(&authority, 10).unwrap();
+    assert_eq!((vouched.machine, vouched.expires), (machine.public(), 5_000));
+    assert_eq!(*vouched.users(), some_users());
+    assert_eq!(vouched.permit.cell(), Cell::of(&authority));
+    assert_eq!(*certificate.machine(), machine.public());
+}
+
+#[test]
+fn the_founder_comes_by_an_invitation_to_itself() {
+    let certificate = certificate(2, &authority());
+    assert_eq!(verify(&certificate, 0), Ok(authority().public()));
+}
+
+#[test]
+fn a_machines_number_follows_from_its_invitation_and_from_nothing_else() {
+    let authority = authority().public();
+    let number = |certificate: &Certificate| certificate.verify(&authority, 0).unwrap().number();
+    let one = number(&certificate(2, &key(3)));
+    assert_eq!(one, number(&certificate(2, &key(4))));
+    assert_eq!(one, number(&invitation(2).certify(&key(3), 77).unwrap()));
+    assert_ne!(one, number(&certificate(5, &key(3))));
+}
+
+#[test]
+fn a_certificate_of_another_cell_is_refused_and_both_cells_are_named() {
+    let (ours, other) = (authority().public(), key(9).public());
+    let refused = certificate(2, &key(3)).verify(&other, 0).unwrap_err();
+    let (found, wanted) = (Cell::of(&ours), Cell::of(&other));
+    assert_eq!(refused, Refused::CellOther { found, wanted });
+    let text = refused.to_string();
+    assert!(text.contains(&found.to_string()) && text.contains(&wanted.to_string()), "{text}");
+    let refused = Revocation::new(&authority(), key(3).public(), 5).verify(&other);
+    assert_eq!(refused, Err(Refused::CellOther { found, wanted }));
+}
+
+#[test]
+fn a_certificate_is_good_until_it_expires_and_not_at_that_moment() {
+    let certificate = invitation(2).certify(&key(3), 5_000).unwrap();
+    assert!(verify(&certificate, 4_999).is_ok());
+    assert_eq!(verify(&certificate, 5_000), Err(Refused::CertificateExpired { seconds: 0 }));
+    assert_eq!(verify(&certificate, 5_007), Err(Refused::CertificateExpired { seconds: 7 }));
+}
+
+#[test]
+fn nobody_makes_a_certificate_last_longer_than_the_authority_allows() {
+    let refused = invitation(2).certify(&key(3), LASTS + 1).unwrap_err();
+    assert_eq!(refused, Refused::CertificateTooLong);
+    let invitation = invitation(2);
+    let (own, permit) = invitation.parts();
+    let certificate = Certificate::new(permit, own, &key(3), LASTS + 1);
+    assert_eq!(verify(&certificate, 0), Err(Refused::CertificateTooLong));
+}
+
+#[test]
+fn a_permit_that_only_names_the_authority_is_refused() {
+    let own = key(2);
+    let permit = invitation(2).permit().clone();
+    let permit = Signed::new(permit, &key(9));
+    let certificate = Certificate::new(&permit, &own, &key(3), LASTS);
+    assert_eq!(verify(&certificate, 0), Err(Refused::PermitForged));
+    assert_eq!(Invitation::join(own, permit).unwrap_err(), Refused::PermitForged);
+}
+
+#[test]
+fn a_certificate_by_another_key_than_the_invitations_is_refused() {
+    let invitation = invitation(2);
+    let (_, permit) = invitation.parts();
+    let certificate = Certificate::new(permit, &key(9), &key(3), LASTS);
+    assert_eq!(verify(&certificate, 0), Err(Refused::CertificateForged));
+}
+
+#[test]
+fn a_certificate_stays_with_the_permit_that_it_was_made_with() {
+    let wide = invitation(2);
+    let narrow = Terms { users: some_users(), ..terms() };
+    let narrow = Invitation::new(&authority(), [2; 32], narrow).unwrap();
+    let mut bytes = encode(wide.parts().1);
+    let certificate = encode(&narrow.certify(&key(3), LASTS).unwrap());
+    bytes.extend(&certificate[encode(narrow.parts().1).len()..]);
+    let mixed: Certificate = decode(&bytes, Certificate::BYTES_MAX).unwrap();
+    assert_eq!(verify(&mixed, 0), Err(Refused::PermitOther));
+}
+
+#[test]
+fn nobody_certifies_a_key_that_they_do_not_have() {
+    let mut bytes = encode(&certificate(2, &key(3)));
+    let other = encode(&certificate(2, &key(4)));
+    let proof = bytes.len() - 64;
+    bytes[proof..].copy_from_slice(&other[proof..]);
+    let certificate: Certificate = decode(&bytes, Certificate::BYTES_MAX).unwrap();
+    assert_eq!(verify(&certificate, 0), Err(Refused::KeyNotShown));
+}
+
+#[test]
+fn the_first_machine_with_an_invitation_is_admitted_and_stays_so() {
+    let mut register = Register::default();
+    let (first, second) = (certificate(2, &key(3)), certificate(2, &key(4)));
+    assert_eq!(admit(&mut register, &first, 10), Ok(Admission::First));
+    assert_eq!(admit(&mut register, &second, 11), Err(Refused::InvitationUsed));
+    assert_eq!(admit(&mut register, &first, 12), Ok(Admission::Again));
+    assert_eq!(admit(&mut register, &certificate(5, &key(4)), 13), Ok(Admission::First));
+    assert_eq!(register.used_count(), 2);
+}
+
+#[test]
+fn an_expired_invitation_admits_nobody_and_is_forgotten() {
+    let mut register = Register::default();
+    let certificate = certificate(2, &key(3));
+    let late = Err(Refused::InvitationExpired { seconds: 5 });
+    assert_eq!(admit(&mut register.clone(), &certificate, EXPIRES + 5), late);
+    assert_eq!(admit(&mut register, &certificate, EXPIRES - 1), Ok(Admission::First));
+    register.pass(EXPIRES);
+    assert_eq!(register.used_count(), 0);
+    let other = self::certificate(2, &key(4));
+    // A clock that goes back does not bring it back.
+    let refused = admit(&mut register, &other, 10);
+    assert_eq!(refused, Err(Refused::InvitationExpired { seconds: 0 }));
+}
+
+#[test]
+fn a_revoked_machine_is_refused_whatever_it_shows() {
+    let mut register = Register::default();
+    let (machine, authority) = (key(3), authority());
+    admit(&mut register, &certificate(2, &machine), 10).unwrap();
+    register.check(&machine.public()).unwrap();
+    let revocation = |at| Revocation::new(&authority, machine.public(), at);
+    assert_eq!(register.revoke(&authority.public(), &revocation(50)), Ok(true));
+    assert_eq!(register.revoke(&authority.public(), &revocation(40)), Ok(false));
+    assert_eq!(register.revoke(&authority.public(), &revocation(60)), Ok(false));
+    let refused = Refused::MachineRevoked { at: 40 };
+    assert_eq!(register.check(&machine.public()), Err(refused.clone()));
+    for seed in [2, 5] {
+        assert_eq!(admit(&mut register, &certificate(seed, &machine), 11), Err(refused.clone()));
+    }
+    assert_eq!(register.revoked().collect::<Vec<_>>(), [(&machine.public(), 40)]);
+}
+
+#[test]
+fn only_the_authority_sends_machines_away() {
+    let mut bytes = encode(&Revocation::new(&key(9), key(3).public(), 5));
+    bytes[4..36].copy_from_slice(authority().public().as_bytes());
+    let forged: Revocation = decode(&bytes, Revocation::BYTES_MAX).unwrap();
+    let mut register = Register::default();
+    let refused = register.revoke(&authority().public(), &forged);
+    assert_eq!(refused, Err(Refused::RevocationForged));
+    assert_eq!(register, Register::default());
+}
+
+/// The bytes of a register that is full.
+fn full_register() -> Vec<u8> {
+    let keys = || {
+        (0..Register::COUNT_MAX as u32).map(|number| {
+            let mut bytes = [0; 32];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            PublicKey::from_bytes(bytes)
+        })
+    };
+    let used: BTreeMap<_, _> = keys().map(|key| (key, (key, EXPIRES))).collect();
+    let revoked: BTreeMap<_, _> = keys().map(|key| (key, 5u64)).collect();
+    encode(&(7u64, used, revoked))
+}
+
+#[test]
+fn a_full_register_refuses_more_until_there_is_room() {
+    let bytes = full_register();
+    assert_eq!(bytes.len(), Register::BYTES_MAX);
+    let mut register: Register = decode(&bytes, Register::BYTES_MAX).unwrap();
+    assert_eq!(encode(&register), bytes);
+    let authority = authority();
+    let revocation = Revocation::new(&authority, key(4).public(), 5);
+    let refused = register.revoke(&authority.public(), &revocation);
+    assert_eq!(refused, Err(Refused::RevocationsTooMany));
+    let refused = admit(&mut register, &certificate(2, &key(3)), 10);
+    assert_eq!(refused, Err(Refused::InvitationsTooMany));
+    let later = Terms { expires: EXPIRES + 100, ..terms() };
+    let later = Invitation::new(&authority, [2; 32], later).unwrap();
+    let later = later.certify(&key(3), LASTS).unwrap();
+    assert_eq!(admit(&mut register, &later, EXPIRES), Ok(Admission::First));
+    assert_eq!(register.used_count(), 1);
+}
+
+#[test]
+fn a_register_with_more_in_it_than_it_may_is_malformed() {
+    let mut bytes = full_register();
+    let second = 8 + 4 + Register::COUNT_MAX * 72;
+    let more = [&[0xff; 32][..], &5u64.to_le_bytes()].concat();
+    bytes[second..second + 4].copy_from_slice(&(Register::COUNT_MAX as u32 + 1).to_le_bytes());
+    bytes.extend(more);
+    let malformed = decode::<Register>(&bytes, bytes.len()).unwrap_err().to_string();
+    assert!(malformed.contains("a register has more in it"), "{malformed}");
+}
+
+#[test]
+fn an_invitation_names_no_more_users_than_fit() {
+    let users = |count: u32, groups: u32| {
+        Users::These((0..count).map(|uid| (uid, (0..groups).collect())).collect())
+    };
+    let max = Permit::USERS_MAX as u32;
+    let invite = |users| {
+        let terms = Terms { users, ..terms() };
+        Invitation::new(&authority(), [2; 32], terms).map(|_| ())
+    };
+    assert_eq!(invite(users(max, 1)), Ok(()));
+    assert_eq!(invite(users(max + 1, 0)), Err(Refused::UsersTooMany));
+    assert_eq!(invite(users(1, max + 1)), Err(Refused::UsersTooMany));
+    let permit = Permit { users: users(max + 1, 0), ..invitation(2).permit().clone() };
+    let malformed = decode::<Permit>(&encode(&permit), 10_000).unwrap_err().to_string();
+    assert!(malformed.contains("more users than it may"), "{malformed}");
+}
+
+#[test]
+fn the_largest_of_each_fits_into_its_bound_exactly() {
+    let max = Permit::USERS_MAX as u32;
+    let users = Users::These((0..max).map(|uid| (uid, BTreeSet::from([uid]))).collect());
+    let terms = Terms { users, ..terms() };
+    let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
+    let certificate = invitation.certify(&key(3), LASTS).unwrap();
+    assert_eq!(encode(&certificate).len(), Certificate::BYTES_MAX);
+    let revocation = Revocation::new(&authority(), key(3).public(), 5);
+    assert_eq!(encode(&revocation).len(), Revocation::BYTES_MAX);
+    let code = Code::new(invitation, &["[::1]:1".parse().unwrap(); 4]).unwrap();
+    let text = code.text();
+    assert_eq!(text.reveal().len(), Code::LENGTH_MAX);
+    assert!(Code::read(text.reveal()).is_ok());
+}
+
+#[test]
+fn a_code_reads_back_as_it_was_written() {
+    let text = code().text();
+    let read = Code::read(text.reveal()).unwrap();
+    assert_eq!(read.addresses(), addresses());
+    assert_eq!(read.invitation.permit(), invitation(2).permit());
+    assert_eq!(read.text().reveal(), text.reveal());
+    assert!(read.invitation.is_expired(EXPIRES) && !read.invitation.is_expired(EXPIRES - 1));
+    assert_eq!(*read.invitation.authority(), authority().public());
+    let certificate = read.invitation.certify(&key(3), LASTS).unwrap();
+    assert_eq!(verify(&certificate, 0), Ok(key(3).public()));
+}
+
+#[test]
+fn a_typing_error_is_called_one() {
+    let text = code().text();
+    let text = text.reveal();
+    let refused = |text: &str| Code::read(text).unwrap_err();
+    for at in "croft1".len()..text.len() {
+        for letter in ["0", "q", "o", "Q", "-", "é"] {
+            let changed = format!("{}{letter}{}", &text[..at], &text[at + 1..]);
+            if changed != text {
+                assert_eq!(refused(&changed), Refused::CodeMistyped, "{letter} at {at}");
+            }
+        }
+        assert_eq!(refused(&text[..at]), Refused::CodeMistyped, "cut at {at}");
+    }
+    assert_eq!(refused(&format!("{text}0")), Refused::CodeMistyped);
+    assert_eq!(refused(&format!("croft1{}", "0".repeat(100_000))), Refused::CodeMistyped);
+    for other in ["", "croft", "Croft1", "http://croft1", " croft1"] {
+        assert_eq!(refused(other), Refused::CodeOther, "{other}");
+    }
+}
+
+#[test]
+fn a_code_that_was_changed_on_purpose_is_no_typing_error() {
+    assert!(read_changed(|_| {}).is_ok());
+    let refused = |change: fn(&mut Vec<u8>)| read_changed(change).unwrap_err();
+    assert_eq!(refused(|bytes| bytes[0] = 2), Refused::CodeVersion { version: 2 });
+    assert_eq!(refused(|bytes| bytes[1] ^= 1), Refused::KeyOther);
+    // When it expires, which the authority has signed.
+    assert_eq!(refused(|bytes| bytes[33 + 4 + 64] ^= 1), Refused::PermitForged);
+    let malformed = refused(|bytes| bytes.push(0));
+    assert!(matches!(malformed, Refused::CodeMalformed(_)), "{malformed}");
+    let malformed = refused(|bytes| bytes.truncate(20));
+    assert!(matches!(malformed, Refused::CodeMalformed(_)), "{malformed}");
+    let addresses = 33 + encode(invitation(2).parts().1).len();
+    let more = read_changed(|bytes| {
+        bytes.truncate(addresses);
+        bytes.extend(encode(&vec![self::addresses()[0]; 5]));
+    });
+    assert_eq!(more.unwrap_err(), Refused::AddressesTooMany);
+}
+
+#[test]
+fn every_flipped_bit_of_a_code_is_refused_save_in_where_to_go() {
+    let addresses = 33 + encode(invitation(2).parts().1).len();
+    for bit in 0..8 * addresses {
+        let read = read_changed(|bytes| bytes[bit / 8] ^= 1 << (bit % 8));
+        let refused = read.err().unwrap_or_else(|| panic!("bit {bit} is not looked at"));
+        assert_ne!(refused, Refused::CodeMistyped, "bit {bit}");
+    }
+}
+
+#[test]
+fn a_code_names_at_most_four_addresses() {
+    let five = ["127.0.0.1:1".parse().unwrap(); 5];
+    assert_eq!(Code::new(invitation(2), &five).unwrap_err(), Refused::AddressesTooMany);
+    assert!(Code::new(invitation(2), &[]).is_ok());
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let invitation = Invitation::new(&authority(), [0xab; 32], terms()).unwrap();
+    let code = Code::new(invitation, &addresses()).unwrap();
+    let text = code.text();
+    for shown in [format!("{code:?}"), format!("{text:?}"), format!("{:?}", code.invitation)] {
+        assert!(!shown.contains("abab") && !shown.contains("171"), "{shown}");
+        assert!(!shown.contains(&text.reveal()[6..20]), "{shown}");
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_certificate_or_a_revocation_is_refused() {
+    let authority = authority();
+    let certificate = encode(&certificate(2, &key(3)));
+    let revocation = encode(&Revocation::new(&authority, key(3).public(), 5));
+    let flip = |bytes: &[u8], bit: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    };
+    for bit in 0..8 * certificate.len() {
+        let bytes = flip(&certificate, bit);
+        let Ok(read) = decode::<Certificate>(&bytes, Certificate::BYTES_MAX) else { continue };
+        assert_eq!(encode(&read), bytes, "bit {bit}");
+        assert!(read.verify(&authority.public(), 0).is_err(), "bit {bit}");
+    }
+    for bit in 0..8 * revocation.len() {
+        let bytes = flip(&revocation, bit);
+        let Ok(read) = decode::<Revocation>(&bytes, Revocation::BYTES_MAX) else { continue };
+        assert_eq!(encode(&read), bytes, "bit {bit}");
+        assert!(read.verify(&authority.public()).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn every_refusal_says_what_can_be_done() {
+    let cell = Cell::of(&key(1).public());
+    let all = [
+        Refused::CellOther { found: cell, wanted: cell },
+        Refused::PermitForged,
+        Refused::PermitOther,
+        Refused::CertificateForged,
+        Refused::KeyNotShown,
+        Refused::CertificateTooLong,
+        Refused::CertificateExpired { seconds: 300 },
+        Refused::InvitationExpired { seconds: 3_000_000 },
+        Refused::InvitationUsed,
+        Refused::InvitationsTooMany,
+        Refused::MachineRevoked { at: 7 },
+        Refused::RevocationForged,
+        Refused::RevocationsTooMany,
+        Refused::UsersTooMany,
+        Refused::AddressesTooMany,
+        Refused::CodeOther,
+        Refused::CodeMistyped,
+        Refused::CodeVersion { version: 9 },
+        Refused::CodeMalformed(base::Malformed::new("x")),
+        Refused::KeyOther,
+    ];
+    for refused in all {
+        let text = refused.to_string();
+        let (what, advice) = text.rsplit_once(": ").unwrap_or_else(|| panic!("{text}"));
+        assert!(what.len() > 10 && advice.len() > 10 && !advice.ends_with('.'), "{text}");
+        assert!(what.starts_with(char::is_lowercase), "{text}");
+    }
+    let text = Refused::CertificateExpired { seconds: 300 }.to_string();
+    assert!(text.contains("5 min ago"), "{text}");
+    let text = Refused::InvitationExpired { seconds: 3_000_000 }.to_string();
+    assert!(text.contains("34 days ago"), "{text}");
+}
+
+fn any_users() -> impl Strategy<Value = Users> {
+    let groups = prop::collection::btree_set(any::<u32>(), 0..4);
+    prop_oneof![
+        Just(Users::Any),
+        prop::collection::btree_map(any::<u32>(), groups, 0..16).prop_map(Users::These),
+    ]
+}
+
+fn any_address() -> impl Strategy<Value = SocketAddr> {
+    let ip = prop_oneof![
+        any::<[u8; 4]>().prop_map(std::net::IpAddr::from),
+        any::<[u8; 16]>().prop_map(std::net::IpAddr::from),
+    ];
+    (ip, any::<u16>()).prop_map(|(ip, port)| SocketAddr::new(ip, port))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_is_issued_reads_back_and_is_good(
+        seeds in any::<[[u8; 32]; 3]>(),
+        (expires, certificate_expires_max) in any::<(u64, u64)>(),
+        users in any_users(),
+        addresses in prop::collection::vec(any_address(), 0..=4),
+    ) {
+        let [authority, machine] = [seeds[0], seeds[1]].map(SecretKey::from_seed);
+        let terms = Terms { expires, certificate_expires_max, users };
+        let invitation = Invitation::new(&authority, seeds[2], terms).unwrap();
+        let certificate = invitation.certify(&machine, certificate_expires_max).unwrap();
+        let bytes = encode(&certificate);
+        let read: Certificate = decode(&bytes, Certificate::BYTES_MAX).unwrap();
+        prop_assert_eq!(&encode(&read), &bytes);
+        prop_assert_eq!(&read, &certificate);
+        let good = read.verify(&authority.public(), 0);
+        prop_assert_eq!(good.is_ok(), certificate_expires_max > 0);
+        let code = Code::new(invitation, &addresses).unwrap();
+        let text = code.text();
+        let read = Code::read(text.reveal()).unwrap();
+        let again = read.text();
+        prop_assert_eq!(again.reveal(), text.reveal());
+        prop_assert_eq!(read.addresses(), &addresses[..]);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_canonical(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        if let Ok(read) = decode::<Certificate>(&bytes, Certificate::BYTES_MAX) {
+            prop_assert_eq!(encode(&read), bytes.clone());
+        }
+        if let Ok(read) = decode::<Revocation>(&bytes, Revocation::BYTES_MAX) {
+            prop_assert_eq!(encode(&read), bytes.clone());
+        }
+        if let Ok(read) = decode::<Register>(&bytes, Register::BYTES_MAX) {
+            prop_assert_eq!(encode(&read), bytes);
+        }
+    }
+
+    #[test]
+    fn any_text_is_refused(letters in "[0-9a-z]{0,400}") {
+        prop_assert!(Code::read(&letters).is_err());
+        let prefixed = format!("croft1{letters}");
+        prop_assert!(Code::read(&prefixed).is_err());
+    }
+
+    #[test]
+    fn a_register_is_what_a_plain_list_would_say(
+        steps in prop::collection::vec((2u8..5, 5u8..8, 0u64..1_200), 1..30),
+    ) {
+        let mut register = Register::default();
+        let mut firsts: Vec<(u8, u8)> = Vec::new();
+        let mut now = 0;
+        for (invitation, machine, time) in steps {
+            now = now.max(time);
+            let admitted = admit(&mut register, &certificate(invitation, &key(machine)), time);
+            let first = firsts.iter().find(|(used, _)| *used == invitation);
+            let expected = match first {
+                _ if now >= EXPIRES => Err(Refused::InvitationExpired { seconds: now - EXPIRES }),
+                Some((_, by)) if *by == machine => Ok(Admission::Again),
+                Some(_) => Err(Refused::InvitationUsed),
+                None => {
+                    firsts.push((invitation, machine));
+                    Ok(Admission::First)
+                }
+            };
+            prop_assert_eq!(admitted, expected);
+            let bytes = encode(&register);
+            prop_assert_eq!(decode::<Register>(&bytes, Register::BYTES_MAX), Ok(register.clone()));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a machine shows when it comes: certificates, revocations, registers and codes, canonical or refused.
+
+use base::{PublicKey, decode, encode};
+use overlay::{Certificate, Code, Register, Revocation};
+
+/// Reads the bytes as each of them; what is accepted must be written as the same bytes.
+pub fn overlay(bytes: &[u8]) {
+    let authority = PublicKey::from_bytes([7; 32]);
+    if let Ok(read) = decode::<Certificate>(bytes, Certificate::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority, 0).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<Revocation>(bytes, Revocation::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<Register>(bytes, Register::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+    }
+    if let Ok(text) = str::from_utf8(bytes)
+        && let Ok(read) = Code::read(text)
+    {
+        assert_eq!(read.text().reveal(), text, "a second text");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Rng, SecretKey};
+    use overlay::{Invitation, Terms, Users};
+
+    use super::*;
+
+    fn samples() -> [Vec<u8>; 3] {
+        let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
+        let users = Users::These([(7, [7, 20].into())].into());
+        let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, users };
+        let invitation = Invitation::new(&authority, [3; 32], terms).unwrap();
+        let certificate = encode(&invitation.certify(&machine, 9_000).unwrap());
+        let revocation = encode(&Revocation::new(&authority, machine.public(), 5));
+        let code = Code::new(invitation, &["127.0.0.1:7000".parse().unwrap()]).unwrap();
+        [certificate, revocation, code.text().reveal().as_bytes().to_vec()]
+    }
+
+    #[test]
+    fn the_samples_are_accepted() {
+        let [certificate, revocation, code] = samples();
+        assert!(decode::<Certificate>(&certificate, Certificate::BYTES_MAX).is_ok());
+        assert!(decode::<Revocation>(&revocation, Revocation::BYTES_MAX).is_ok());
+        assert!(Code::read(str::from_utf8(&code).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn every_small_change_is_refused_or_canonical() {
+        let (samples, mut rng) = (samples(), Rng::new(12));
+        for round in 0..3_000 {
+            let mut bytes = samples[round % 3].clone();
+            for _ in 0..=rng.below(3) {
+                let at = rng.index(bytes.len());
+                match rng.below(3) {
+                    0 => bytes[at] ^= 1 << rng.below(8),
+                    1 => bytes.truncate(at + 1),
+                    _ => bytes.insert(at, rng.next_u64() as u8),
+                }
+            }
+            overlay(&bytes);
+        }
+    }
+}
