@@ -345,6 +345,7 @@ impl Client {
         if !wants.is_empty() {
             return self.need(now, waiting, wants, out);
         }
+        waiting.missed.extend(keys.iter().map(|key| key.file.clone()).chain(names.clone()));
         if !keys.is_empty() {
             let keys = self.with_neighbours(now, keys);
             self.asking.extend(self.questions.fetch(now, keys));

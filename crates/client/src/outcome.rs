@@ -309,6 +309,7 @@ impl Client {
                 || (has_tree && self.facts.has_below(&file))
                 // Or whoever waits for the rest of it would ask for ever.
                 || self.questions.is_about(&file)
+                || self.queue.has_missed(&file)
             {
                 self.facts.put_last(&file);
                 continue;

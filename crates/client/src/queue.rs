@@ -1,6 +1,6 @@
 //! Calls that wait for something to be found out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::{FileId, Instant};
 use lease::message::Want;
@@ -27,6 +27,9 @@ pub(crate) struct Waiting {
     pub(crate) waits: Waits,
     /// All that it was found to need leases on, over all attempts.
     pub(crate) wants: Vec<Want>,
+    /// The files of which it has missed something, over all attempts: what it has found out of them stays
+    /// until it is done, or it might look for ever. Bounded by what one call needs.
+    pub(crate) missed: BTreeSet<FileId>,
     /// Whether something that it once had was gone again: from then on it asks for all at once.
     pub(crate) is_contended: bool,
     /// Whether it was denied something: a second time counts.
@@ -80,6 +83,7 @@ impl Waiting {
             job,
             waits: Waits::Nothing,
             wants: Vec::new(),
+            missed: BTreeSet::new(),
             is_contended: false,
             is_short: false,
             is_denied: false,
@@ -111,6 +115,11 @@ impl Queue {
             self.asks.insert(request, Some(order));
         }
         self.waiting.insert(order, waiting);
+    }
+
+    /// Whether somebody waits who has missed something of this file.
+    pub(crate) fn has_missed(&self, file: &FileId) -> bool {
+        self.waiting.values().any(|waiting| waiting.missed.contains(file))
     }
 
     pub(crate) fn take(&mut self, order: u64) -> Option<Waiting> {

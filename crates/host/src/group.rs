@@ -251,7 +251,8 @@ impl Group {
                     Output::Sync { mark } => unsafe_mark = Some(mark),
                     Output::Send { bytes, .. } => said.push(bytes),
                     Output::Load(absent) => wanted = Some(absent),
-                    Output::Show { .. }
+                    Output::Joined { .. }
+                    | Output::Show { .. }
                     | Output::Tell { .. }
                     | Output::Replaced
                     | Output::Stale => {

@@ -41,7 +41,7 @@ pub(crate) fn identity(path: &Path) -> Result<Identity<Ed25519>, Failure> {
     let key = read(path)?;
     let seat = Seat { key: key.public(), incarnation: 0 };
     let group = Digest::of(GROUP, key.public().as_bytes());
-    Ok(Identity { group, seat, notary: Ed25519::new(key) })
+    Ok(Identity { group, seat, authority: None, notary: Ed25519::new(key) })
 }
 
 fn read(path: &Path) -> Result<SecretKey, Failure> {

@@ -4,11 +4,13 @@
 //! commands their order and their time, `directory` applies them. A group of one is a group too, which has
 //! nobody to ask.
 
+mod book;
 mod loaded;
 mod member;
 mod order;
 mod recovery;
 
+pub use book::{Book, Join, Machine};
 pub use directory::Settings;
 pub use loaded::{Loaded, Page};
 pub use member::{Checkpoint, Identity, Input, Member, Output};

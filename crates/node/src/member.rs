@@ -2,7 +2,7 @@
 //! `directory` applies them, and neither knows of the other.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -10,10 +10,12 @@ use base::{Digest, Instant, Machine, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
 use group::{Decision, Notary, Replica, Seat, Tip};
 use lease::Client;
+use overlay::Refused;
 use wire::{Message, Slot};
 
 use crate::{
     Loaded, Settings,
+    book::{Book, Join},
     order::{self, Order},
 };
 
@@ -43,6 +45,8 @@ pub enum Input {
         /// For whom it may act. If there are too many of them, nothing comes of it.
         users: directory::Users,
     },
+    /// A machine wants to be one of the cell, or says where it is now.
+    Join(Box<Join>),
     /// All records of the log up to this mark are safe on disk.
     Persisted {
         /// The mark.
@@ -65,6 +69,13 @@ pub enum Output {
         slot: Slot,
         /// What.
         bytes: Vec<u8>,
+    },
+    /// Whether a machine is one of the cell now, after it wanted to be.
+    Joined {
+        /// The machine's key.
+        machine: PublicKey,
+        /// Which client it is, or why it may not be one.
+        outcome: Result<Client, Refused>,
     },
     /// Show a client something that it need not believe.
     Show {
@@ -120,6 +131,8 @@ pub struct Identity<N> {
     pub group: Digest,
     /// The seat.
     pub seat: Seat,
+    /// Who says which machines may join the cell, if any may.
+    pub authority: Option<PublicKey>,
     /// Makes its seals.
     pub notary: N,
 }
@@ -143,8 +156,8 @@ pub struct Member<N> {
     identity: Identity<N>,
     directory: Directory,
     replica: Replica<N>,
-    /// The keys of clients. Bounded by how many were admitted.
-    keys: BTreeMap<Client, PublicKey>,
+    /// The machines of the cell.
+    book: Book,
     /// Who is about to be admitted. At most [`DUE_MAX`].
     admitting: BTreeSet<Client>,
     /// What the decisions that were applied leave behind.
@@ -164,7 +177,7 @@ pub struct Member<N> {
 }
 
 /// What a checkpoint has besides the directory.
-pub(crate) type Rest = (Tip, BTreeMap<Client, PublicKey>, Vec<u8>);
+pub(crate) type Rest = (Tip, Book, Vec<u8>);
 /// The same with all records.
 pub(crate) type Whole = (Rest, Vec<(Key, Record)>);
 
@@ -177,10 +190,10 @@ impl<N: Notary + Clone> Member<N> {
         tip: Tip,
         now: Instant,
     ) -> Member<N> {
-        let Identity { group, seat, notary } = identity.clone();
+        let Identity { group, seat, notary, .. } = identity.clone();
         let replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
         let directory = Directory::new(settings.clone(), Instant::START);
-        Member::with(settings, identity, directory, replica, BTreeMap::new(), tip)
+        Member::with(settings, identity, directory, replica, Book::default(), tip)
     }
 
     pub(crate) fn with(
@@ -188,7 +201,7 @@ impl<N: Notary + Clone> Member<N> {
         identity: Identity<N>,
         directory: Directory,
         replica: Replica<N>,
-        keys: BTreeMap<Client, PublicKey>,
+        book: Book,
         applied: Tip,
     ) -> Member<N> {
         let (due, admitting) = Default::default();
@@ -199,7 +212,7 @@ impl<N: Notary + Clone> Member<N> {
             identity,
             directory,
             replica,
-            keys,
+            book,
             admitting,
             applied,
             due,
@@ -253,7 +266,7 @@ impl<N: Notary + Clone> Member<N> {
             return None;
         }
         let rest = self.directory.checkpoint()?;
-        let state = base::encode(&(&self.applied, &self.keys, rest));
+        let state = base::encode(&(&self.applied, &self.book, rest));
         let (mark, height) = (self.replica.mark_behind(self.applied.height), self.applied.height);
         Some(Checkpoint { mark, height, state, changes: self.directory.changes() })
     }
@@ -271,6 +284,11 @@ impl<N: Notary + Clone> Member<N> {
     /// Its part in the group.
     pub fn replica(&self) -> &Replica<N> {
         &self.replica
+    }
+
+    /// The machines of the cell.
+    pub fn book(&self) -> &Book {
+        &self.book
     }
 
     /// The place of the last decision that was applied.
@@ -314,9 +332,8 @@ impl<N: Notary + Clone> Member<N> {
                 return;
             }
         };
-        let order = Order { command: Command::Heard { client: from, request }, by };
-        let Identity { group, notary, .. } = &self.identity;
-        if self.is_alone() && key.is_none() || order.is_authentic(group, notary) {
+        let order = Order::Do { command: Command::Heard { client: from, request }, by };
+        if self.is_alone() && key.is_none() || self.is_authentic(&order) {
             self.order(now, order, out);
         } else {
             self.strange += 1;
@@ -335,10 +352,30 @@ impl<N: Notary + Clone> Member<N> {
 
     /// Whether all of these may be decided.
     fn are_fit(&self, commands: &[Vec<u8>]) -> bool {
-        let Identity { group, notary, .. } = &self.identity;
         commands
             .iter()
-            .all(|command| Order::of(command).is_ok_and(|order| order.is_authentic(group, notary)))
+            .all(|command| Order::of(command).is_ok_and(|order| self.is_authentic(&order)))
+    }
+
+    fn is_authentic(&self, order: &Order) -> bool {
+        let Identity { group, authority, notary, .. } = &self.identity;
+        order.is_authentic(group, authority.as_ref(), notary)
+    }
+
+    fn on_join(&mut self, now: Instant, join: Box<Join>, out: &mut Vec<Output>) {
+        let machine = *join.certificate.machine();
+        let Some(authority) = &self.identity.authority else { return };
+        let known = self.book.client(&machine).filter(|client| {
+            let known = self.book.machine(*client);
+            known.is_some_and(|known| known.addresses == join.addresses)
+        });
+        match (join.check(authority), known) {
+            (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
+            (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
+                out.push(Output::Joined { machine, outcome: Ok(client) });
+            }
+            (Ok(()), _) => self.order(now, Order::Join(join), out),
+        }
     }
 
     fn order(&mut self, now: Instant, order: Order, out: &mut Vec<Output>) {
@@ -413,7 +450,9 @@ impl<N: Notary + Clone> Member<N> {
         for (number, bytes) in batch.commands.iter().enumerate().skip(done) {
             self.done = (number, index);
             let begun = self.begun.take();
-            let Some(command) = begun.or_else(|| self.command_of(bytes)) else { continue };
+            let is_news = decision.height > self.said;
+            let command = begun.or_else(|| self.command_of(bytes, is_news, out));
+            let Some(command) = command else { continue };
             let mut responses = Vec::new();
             if let Err(absent) = self.directory.apply(batch.time, &command, &mut responses) {
                 self.begun = Some(command);
@@ -437,33 +476,48 @@ impl<N: Notary + Clone> Member<N> {
     }
 
     /// The command, if its author may want it.
-    fn command_of(&mut self, bytes: &[u8]) -> Option<Command> {
-        let Order { command, by } = Order::of(bytes).ok()?;
-        if let (Command::Heard { client, .. }, Some((key, _))) = (&command, &by) {
-            // Whoever is the first to speak as a client is the only one from then on.
-            let known = self.keys.entry(*client).or_insert(*key);
-            if known != key {
-                return None;
+    fn command_of(
+        &mut self,
+        bytes: &[u8],
+        is_news: bool,
+        out: &mut Vec<Output>,
+    ) -> Option<Command> {
+        match Order::of(bytes).ok()? {
+            Order::Do { command, by } => {
+                if let (Command::Heard { client, .. }, Some((key, _))) = (&command, &by)
+                    && !self.book.is_its(*client, key)
+                {
+                    return None;
+                }
+                Some(command)
+            }
+            Order::Join(join) => {
+                let admitted = self.book.admit(&join, &self.identity.authority?);
+                if is_news {
+                    let outcome = admitted.clone().map(|(client, _)| client);
+                    out.push(Output::Joined { machine: *join.certificate.machine(), outcome });
+                }
+                let (client, users) = admitted.ok()?;
+                Some(Command::Admit { client, users })
             }
         }
-        Some(command)
     }
 
     /// Everything, records and all, as other members may take it. None if some of it is in a store only.
     pub fn whole_state(&mut self) -> Option<Vec<u8>> {
         let records = self.directory.records()?;
         let rest = self.directory.checkpoint()?;
-        let state: Rest = (self.applied.clone(), self.keys.clone(), rest);
+        let state: Rest = (self.applied.clone(), self.book.clone(), rest);
         Some(base::encode(&(state, records)))
     }
 
     fn install(&mut self, tip: Tip, state: &[u8], out: &mut Vec<Output>) {
         let decoded = base::decode::<Whole>(state, state.len());
-        let ((applied, keys, rest), records) = decoded.expect("a state that enough vouch for");
+        let ((applied, book, rest), records) = decoded.expect("a state that enough vouch for");
         assert_eq!(applied, tip, "the state belongs to where it was taken");
         let restored = Directory::restore_whole(self.settings.clone(), &rest, records);
         self.directory = restored.expect("a state that enough vouch for");
-        (self.keys, self.applied, self.done, self.begun) = (keys, applied, (0, 0), None);
+        (self.book, self.applied, self.done, self.begun) = (book, applied, (0, 0), None);
         self.due.clear();
         out.push(Output::Replaced);
     }
@@ -501,8 +555,9 @@ impl<N: Notary + Clone> Machine for Member<N> {
                     self.admitting.insert(client);
                 }
                 let command = Command::Admit { client, users };
-                self.order(now, Order { command, by: None }, out);
+                self.order(now, Order::Do { command, by: None }, out);
             }
+            Input::Join(join) => self.on_join(now, join, out),
             Input::Persisted { mark } => {
                 self.group(now, group::Input::Persisted { mark }, out);
             }
@@ -519,7 +574,7 @@ impl<N: Notary + Clone> Machine for Member<N> {
             self.go_on(now, out);
         }
         if self.due_at().is_some_and(|at| at <= self.replica.time(now)) {
-            self.order(now, Order { command: Command::Tick, by: None }, out);
+            self.order(now, Order::Do { command: Command::Tick, by: None }, out);
         }
     }
 

@@ -6,16 +6,23 @@ use directory::Command;
 use group::{Notary, Seal, Sealable as _};
 use wire::Said;
 
+use crate::book::Join;
+
 /// The most bytes of a command, so that a member can tell the others of it.
 pub(crate) const BYTES_MAX: usize = wire::BYTES_MAX / 2;
 
-/// A command, and who answers for it. In a group of one nobody has to: that one has heard it itself.
+/// Something that the group is to decide.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Order {
-    /// What is to be done.
-    pub command: Command,
-    /// The key of whoever wants it, and its seal on [`Said`].
-    pub by: Option<(PublicKey, Seal)>,
+pub enum Order {
+    /// A command, and who answers for it. In a group of one nobody has to: that one has heard it itself.
+    Do {
+        /// What is to be done.
+        command: Command,
+        /// The key of whoever wants it, and its seal on [`Said`].
+        by: Option<(PublicKey, Seal)>,
+    },
+    /// A machine wants to be one of the cell; its certificate answers for it.
+    Join(Box<Join>),
 }
 
 impl Order {
@@ -26,15 +33,21 @@ impl Order {
 
     /// Whether it is what it seems, as far as can be told from it alone. Whether its author may want it is
     /// for when it is applied.
-    pub(crate) fn is_authentic<N: Notary>(&self, group: &Digest, notary: &N) -> bool {
-        match (&self.command, &self.by) {
-            (Command::Heard { client, request }, Some((key, seal))) => {
+    pub(crate) fn is_authentic<N: Notary>(
+        &self,
+        group: &Digest,
+        authority: Option<&PublicKey>,
+        notary: &N,
+    ) -> bool {
+        match self {
+            Order::Do { command: Command::Heard { client, request }, by: Some((key, seal)) } => {
                 let said = Said { client: *client, request };
                 notary.is_sealed(key, &said.sealed_bytes(group), seal)
             }
             // Time passes for all alike; whether it has is checked with every decision.
-            (Command::Tick, None) => true,
-            _ => false,
+            Order::Do { command: Command::Tick, by: None } => true,
+            Order::Do { .. } => false,
+            Order::Join(join) => authority.is_some_and(|authority| join.check(authority).is_ok()),
         }
     }
 }

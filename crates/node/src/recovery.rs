@@ -37,23 +37,23 @@ impl<N: Notary + Clone> Recovery<N> {
         mark: u64,
         now: Instant,
     ) -> Result<Recovery<N>, Malformed> {
-        let (tip, keys, directory) = match base {
+        let (tip, book, directory) = match base {
             Base::First(tip) => {
                 (tip.clone(), Default::default(), Directory::new(settings.clone(), Instant::START))
             }
             Base::Stored(state) => {
-                let (tip, keys, rest): Rest = base::decode(state, state.len())?;
-                (tip, keys, Directory::restore(settings.clone(), &rest)?)
+                let (tip, book, rest): Rest = base::decode(state, state.len())?;
+                (tip, book, Directory::restore(settings.clone(), &rest)?)
             }
             Base::Whole(state) => {
-                let ((tip, keys, rest), records): Whole = base::decode(state, state.len())?;
-                (tip, keys, Directory::restore_whole(settings.clone(), &rest, records)?)
+                let ((tip, book, rest), records): Whole = base::decode(state, state.len())?;
+                (tip, book, Directory::restore_whole(settings.clone(), &rest, records)?)
             }
         };
-        let Identity { group, seat, notary } = identity.clone();
+        let Identity { group, seat, notary, .. } = identity.clone();
         let mut replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
         replica.begin_replay(mark);
-        let mut member = Member::with(settings, identity, directory, replica, keys, tip);
+        let mut member = Member::with(settings, identity, directory, replica, book, tip);
         member.keep_quiet();
         Ok(Recovery { member, now })
     }

@@ -22,6 +22,7 @@ fn identity() -> Identity<Ed25519> {
     Identity {
         group: Digest::of(Domain::new("test v1"), b""),
         seat: Seat { key: key.public(), incarnation: 0 },
+        authority: None,
         notary: Ed25519::new(key),
     }
 }
@@ -223,4 +224,101 @@ fn a_deadline_that_falls_due_is_decided_like_anything_else() {
     assert_eq!(scene.log.len(), decided);
     assert_eq!(scene.node.wake_at(), None, "it is not decided again while it waits to be safe");
     assert!(matches!(scene.persist()[0].lease.body, Down::Recall(_)));
+}
+
+mod joining {
+    //! Machines that come later.
+
+    use std::net::SocketAddr;
+
+    use overlay::{Invitation, Refused, Terms};
+
+    use super::*;
+    use crate::Join;
+
+    const NOW: u64 = 1_000_000;
+
+    fn authority() -> SecretKey {
+        SecretKey::from_seed([50; 32])
+    }
+
+    fn invitation(seed: u8) -> Invitation {
+        let terms =
+            Terms { expires: NOW + 60, certificate_expires_max: NOW + 1_000, users: Users::Any };
+        Invitation::new(&authority(), [seed; 32], terms).unwrap()
+    }
+
+    fn join(invitation: &Invitation, machine: u8, heard: u64) -> Input {
+        let machine = SecretKey::from_seed([machine; 32]);
+        let certificate = invitation.certify(&machine, NOW + 1_000).unwrap();
+        let addresses = vec![SocketAddr::from(([127, 0, 0, 1], 7_001))];
+        Input::Join(Box::new(Join { certificate, addresses, heard }))
+    }
+
+    fn scene() -> Scene {
+        let mut scene = Scene::new();
+        let identity = Identity { authority: Some(authority().public()), ..identity() };
+        let (settings, group) = (Settings::default(), group::Settings::default());
+        scene.node = Member::new(settings, group, identity, first(), scene.now);
+        scene.log.clear();
+        scene
+    }
+
+    impl Scene {
+        /// Says so, and what comes of it when it is safe.
+        fn join(&mut self, input: Input) -> Vec<Result<Client, Refused>> {
+            let mut out = Vec::new();
+            self.node.step(self.now, input, &mut out);
+            let records = out.iter().filter(|output| matches!(output, Output::Persist { .. }));
+            self.log.extend(records.map(|_| Vec::new()));
+            let mark = self.log.len() as u64;
+            self.node.step(self.now, Input::Persisted { mark }, &mut out);
+            let outcomes = out.into_iter().filter_map(|output| match output {
+                Output::Joined { outcome, .. } => Some(outcome),
+                _ => None,
+            });
+            outcomes.collect()
+        }
+    }
+
+    #[test]
+    fn who_shows_a_certificate_is_a_client_and_the_same_one_when_it_comes_again() {
+        let mut scene = scene();
+        let (one, two) = (invitation(1), invitation(2));
+        assert_eq!(scene.join(join(&one, 11, NOW)), [Ok(Client(1))]);
+        assert_eq!(scene.join(join(&two, 12, NOW)), [Ok(Client(2))]);
+        let decided = scene.log.len();
+        assert_eq!(
+            scene.join(join(&one, 11, NOW + 900)),
+            [Ok(Client(1))],
+            "the invitation is over"
+        );
+        assert_eq!(scene.log.len(), decided, "nothing is new, so nothing is decided");
+        let key = SecretKey::from_seed([12; 32]).public();
+        assert_eq!(scene.node.book().client(&key), Some(Client(2)));
+        assert!(scene.node.directory().hears(Client(2)));
+    }
+
+    #[test]
+    fn an_invitation_is_for_one_machine_and_for_a_while() {
+        let mut scene = scene();
+        let (used, late) = (invitation(1), invitation(2));
+        scene.join(join(&used, 11, NOW));
+        assert_eq!(scene.join(join(&used, 12, NOW)), [Err(Refused::InvitationUsed)]);
+        let seconds = 5;
+        let expired = Err(Refused::InvitationExpired { seconds });
+        assert_eq!(scene.join(join(&late, 12, NOW + 60 + seconds)), [expired]);
+        assert_eq!(scene.node.book().machines().count(), 1);
+    }
+
+    #[test]
+    fn a_certificate_of_another_cell_does_not_even_reach_the_log() {
+        let mut scene = scene();
+        let terms =
+            Terms { expires: NOW + 60, certificate_expires_max: NOW + 1_000, users: Users::Any };
+        let other = Invitation::new(&SecretKey::from_seed([51; 32]), [1; 32], terms).unwrap();
+        let outcomes = scene.join(join(&other, 11, NOW));
+        assert!(matches!(outcomes[..], [Err(Refused::CellOther { .. })]), "{outcomes:?}");
+        assert_eq!(scene.log.len(), 0);
+    }
 }

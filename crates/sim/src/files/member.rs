@@ -239,6 +239,7 @@ impl<T: Tamper> Member<T> {
                 Output::Stale if self.vice.is_some() => out.mark("a liar is found out"),
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),
                 Output::Load(_) => unreachable!("every record is at hand"),
+                Output::Joined { .. } => unreachable!("nobody joins"),
             }
         }
         if let Some(mark) = safe_mark {
@@ -292,7 +293,7 @@ impl<T: Tamper> Member<T> {
 
     fn file_batch(&mut self, batch: &Batch) {
         for command in &batch.commands {
-            if let Ok(Order { command: Command::Heard { client, request }, .. }) =
+            if let Ok(Order::Do { command: Command::Heard { client, request }, .. }) =
                 Order::of(command)
                 && let Some(Ask::Batch { number, operations }) = request.ask
             {
@@ -303,13 +304,14 @@ impl<T: Tamper> Member<T> {
 }
 
 fn identity(circle: &Circle, seat: Seat) -> Identity<Stamp> {
-    Identity { group: circle.group, seat, notary: Stamp(seat.key) }
+    Identity { group: circle.group, seat, authority: None, notary: Stamp(seat.key) }
 }
 
 fn apply(directory: &mut Directory, batch: &Batch) -> Result<(), String> {
     for command in &batch.commands {
         let order = Order::of(command).map_err(|malformed| malformed.to_string())?;
-        let applied = directory.apply(batch.time, &order.command, &mut Vec::new());
+        let Order::Do { command, .. } = order else { continue };
+        let applied = directory.apply(batch.time, &command, &mut Vec::new());
         applied.map_err(|absent| format!("{absent:?} is not at hand"))?;
     }
     Ok(())

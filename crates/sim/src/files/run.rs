@@ -348,7 +348,7 @@ fn invented(rng: &mut Rng) -> Vec<u8> {
         }
     };
     let by = rng.chance(0.5).then(|| (PublicKey::from_bytes([0xcc; 32]), Seal([7; 64])));
-    base::encode(&Order { command, by })
+    base::encode(&Order::Do { command, by })
 }
 
 /// Mostly what the seed is about, sometimes anything, for one of a few people.

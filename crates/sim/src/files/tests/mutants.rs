@@ -547,7 +547,7 @@ fn a_group_whose_log_is_not_what_it_did_is_caught() {
                 let group::Record::Decided(_, Some(batch)) = record else { continue };
                 for bytes in &mut batch.commands {
                     let mut order = Order::of(bytes).expect("a member's own order");
-                    if let Command::Heard { request, .. } = &mut order.command
+                    if let Order::Do { command: Command::Heard { request, .. }, .. } = &mut order
                         && let Some(Ask::Batch { operations, .. }) = &mut request.ask
                     {
                         operations.pop();
