@@ -35,6 +35,14 @@ pub enum Failure {
     /// Bytes that ought to be ours make no sense.
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    /// Another machine can't be reached, or does not do what it should.
+    #[error("{who}: {what}")]
+    Peer {
+        /// Its key or address.
+        who: String,
+        /// What is wrong, and what can be done.
+        what: String,
+    },
     /// An earlier failure has put this out of use.
     #[error(
         "stopped after an earlier failure; look at its message, mend the cause and start again"

@@ -1,8 +1,8 @@
 //! Sockets, files, clock: the only crate with them.
 //!
 //! Reading order: `clock`; what lies on a machine's disk (`log`, `store`, `content`); then the shells that
-//! run the machines of lower layers (`group` runs a `node::Member`, `desk` a `client::Client`), and
-//! `machine`, which is one computer of a cell with all of it.
+//! run the machines of lower layers (`group` runs a `node::Member`, `desk` a `client::Client`), `net`, which
+//! speaks with other computers, and `machine`, which is one computer of a cell with all of it.
 
 #![expect(
     clippy::disallowed_macros,
@@ -24,6 +24,7 @@ mod store;
 
 mod desk;
 mod group;
+mod net;
 
 mod control;
 mod machine;
@@ -35,4 +36,8 @@ pub use desk::Desk;
 pub use failure::Failure;
 pub use log::Log;
 pub use machine::{Machine, Standing};
+pub use net::{
+    Asker, Lane, LaneLimits, LaneStanding, Limits, Network, PeerStanding, Reception, Refusals,
+    Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
+};
 pub use store::Store;

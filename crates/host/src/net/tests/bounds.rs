@@ -1,0 +1,124 @@
+//! How much of everything there may be, whoever wants more.
+
+use std::time::Duration;
+
+use super::{
+    super::{Lane, LaneLimits, Limits, Welcome, tls},
+    hostile::Raw,
+    rig::{LONG, Machine, key, quick, until},
+};
+
+#[test]
+fn of_many_that_come_at_once_only_so_many_are_let_in_and_friends_still_are() {
+    let limits = Limits { handshakes_max: 8, guests_max: 5, guest: LONG, ..quick() };
+    let machine = Machine::start_with(1, limits);
+    let friend = Machine::start(2);
+    machine.welcomes_others(Welcome::Stranger);
+    machine.welcomes(&friend, Welcome::Known);
+    let raw = Raw::new();
+    let mut open = Vec::new();
+    for wave in 0..10 {
+        let calls: Vec<_> =
+            (0..30).map(|call| raw.dial(10 + wave * 20 + call % 20, &machine, tls::LINK)).collect();
+        for call in calls {
+            let standing = machine.network.standing().unwrap();
+            assert!(standing.handshakes <= 8, "{} handshakes", standing.handshakes);
+            assert!(standing.guests <= 5, "{} guests", standing.guests);
+            if let Ok(connection) = raw.wait(call) {
+                open.push(connection);
+            }
+        }
+    }
+    until(|| open.iter().filter(|connection| connection.close_reason().is_none()).count() <= 5);
+    let standing = machine.network.standing().unwrap();
+    assert!(standing.refused.busy + standing.refused.crowded >= 200, "{:?}", standing.refused);
+    assert!(machine.heard(|heard| heard.lines.len()) <= 60, "the log is filled");
+    friend.knows(&machine);
+    assert!(friend.network.ask(&machine.key, b"well?".to_vec(), LONG).is_ok());
+}
+
+#[test]
+fn connections_of_known_machines_are_bounded_too() {
+    let machine = Machine::start_with(1, Limits { connections_max: 3, ..quick() });
+    let raw = Raw::new();
+    let calls: Vec<_> = (10..20).map(|seed| raw.dial(seed, &machine, tls::LINK)).collect();
+    let _open: Vec<_> = calls.into_iter().map(|call| raw.wait(call)).collect();
+    until(|| {
+        let standing = machine.network.standing().unwrap();
+        assert!(standing.connections <= 3);
+        standing.refused.busy + standing.refused.crowded == 7
+    });
+}
+
+#[test]
+fn an_outbox_is_bounded_by_frames_and_by_bytes_and_says_so() {
+    let lane = LaneLimits { frame_bytes_max: 100, outbox_count_max: 3, outbox_bytes_max: 150 };
+    let machine = Machine::start_with(1, Limits { lanes: [lane; 3], ..quick() });
+    let other = key(9).public();
+    assert!(!machine.network.send(&other, Lane::Bulk, vec![]), "nobody is known");
+    // Known, and not where it could be reached.
+    assert!(machine.network.know(&other, &[]));
+    let send = |size| machine.network.send(&other, Lane::Bulk, vec![0; size]);
+    assert!(!send(101) && send(100) && !send(51) && send(25) && send(25) && !send(0));
+    assert!(machine.network.send(&other, Lane::Urgent, vec![0; 100]), "each lane has its own");
+    let standing = machine.network.standing().unwrap();
+    assert_eq!(
+        (standing.peers[0].lanes[2].waiting, standing.peers[0].lanes[2].waiting_bytes),
+        (3, 150)
+    );
+}
+
+#[test]
+fn what_waits_for_a_machine_that_is_not_there_is_dropped_in_time() {
+    let limits = Limits {
+        handshake: Duration::from_millis(20),
+        patience: Duration::from_millis(50),
+        ..quick()
+    };
+    let machine = Machine::start_with(1, limits);
+    // A socket that nobody reads from, so that nobody else gets its port.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let other = key(9).public();
+    assert!(machine.network.know(&other, &[silent.local_addr().unwrap()]));
+    assert!(machine.network.send(&other, Lane::Ordinary, vec![1]));
+    until(|| machine.network.standing().unwrap().peers[0].lanes[1].frames_dropped == 1);
+    let lines = machine.heard(|heard| heard.lines.clone());
+    assert_eq!(lines.len(), 1, "it is said once: {lines:?}");
+    assert!(lines[0].contains("nobody answers there"), "{lines:?}");
+}
+
+#[test]
+fn requests_beyond_what_the_threads_can_take_are_turned_away() {
+    let limits = Limits { ask_threads: 1, ask_queue_max: 1, ..quick() };
+    let machine = Machine::start_with(1, limits);
+    let friends: Vec<_> = (2..5).map(Machine::start).collect();
+    friends.iter().for_each(|friend| friend.knows(&machine));
+    std::thread::scope(|scope| {
+        let ask = |friend: usize, what: &'static [u8]| {
+            let (friend, machine) = (&friends[friend], &machine);
+            scope.spawn(move || friend.network.ask(&machine.key, what.to_vec(), LONG))
+        };
+        let first = ask(0, b"block");
+        machine.hears(|heard| heard.asks == 1);
+        // One of these waits, the other finds no place.
+        let others = [ask(1, b"one"), ask(2, b"two")];
+        until(|| machine.network.standing().unwrap().refused.asks == 1);
+        machine.unblock();
+        assert!(first.join().unwrap().is_ok());
+        let answers = others.map(|other| other.join().unwrap());
+        assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+        let failure = answers.into_iter().find_map(Result::err).unwrap().to_string();
+        assert!(failure.contains("too much to do"), "{failure}");
+    });
+}
+
+#[test]
+fn our_own_requests_are_bounded() {
+    let machine = Machine::start_with(1, Limits { asks_max: 0, ask_bytes_max: 10, ..quick() });
+    let other = key(9).public();
+    assert!(machine.network.know(&other, &[]));
+    let failure = machine.network.ask(&other, vec![0; 10], LONG).unwrap_err().to_string();
+    assert!(failure.contains("too many requests"), "{failure}");
+    let failure = machine.network.ask(&other, vec![0; 11], LONG).unwrap_err().to_string();
+    assert!(failure.contains("at most 10 bytes"), "{failure}");
+}
