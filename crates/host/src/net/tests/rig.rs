@@ -45,7 +45,7 @@ pub(super) struct Heard {
     pub(super) frames: Vec<(PublicKey, Lane, Vec<u8>)>,
     pub(super) asks: usize,
     pub(super) lines: Vec<String>,
-    /// Whoever asks to be made to wait need not.
+    /// Whoever asks to be made to wait need not, nor is the network's thread frozen by a frame.
     is_open: bool,
 }
 
@@ -68,6 +68,11 @@ impl Ears {
         self.changed.notify_all();
         changed
     }
+
+    fn wait_until_open(&self) {
+        let heard = self.heard.lock().unwrap();
+        drop(self.changed.wait_while(heard, |heard| !heard.is_open).unwrap());
+    }
 }
 
 impl Reception for Ears {
@@ -77,16 +82,17 @@ impl Reception for Ears {
     }
 
     fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>) {
+        let freezes = bytes == b"freeze";
         self.change(|heard| heard.frames.push((*from, lane, bytes)));
+        if freezes {
+            self.wait_until_open();
+        }
     }
 
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8> {
         self.change(|heard| heard.asks += 1);
         match &bytes[..] {
-            b"block" => {
-                let heard = self.heard.lock().unwrap();
-                drop(self.changed.wait_while(heard, |heard| !heard.is_open).unwrap());
-            }
+            b"block" => self.wait_until_open(),
             b"panic" => panic!("as it was asked to"),
             _ => {}
         }
@@ -157,7 +163,7 @@ impl Machine {
         self.network.vanish();
     }
 
-    /// Lets requests go on that were made to wait, and those to come.
+    /// Lets everything go on that was made to wait.
     pub(super) fn unblock(&self) {
         self.ears.change(|heard| heard.is_open = true);
     }
