@@ -60,7 +60,7 @@ pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
     }
     let base = std::path::absolute(&args.directory)?;
     let [home, mount, beneath] = ["machine", "mnt", "beneath"].map(|name| base.join(name));
-    Machine::init(&home)?;
+    Machine::init(&home, None)?;
     for directory in [&mount, &beneath] {
         fs::create_dir_all(directory)
             .with_context(|| format!("can't make {}", directory.display()))?;

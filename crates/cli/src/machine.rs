@@ -138,7 +138,7 @@ fn default_home() -> PathBuf {
 
 pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let directory = &args.home.directory;
-    Machine::init(directory)?;
+    Machine::init(directory, None)?;
     writeln!(stderr(), "made a cell of one machine in {}", directory.display())?;
     writeln!(stderr(), "start it with: croft run --dir {}", directory.display())?;
     Ok(ExitCode::SUCCESS)

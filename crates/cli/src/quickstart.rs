@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let home = directory.join("machine-1");
     if !Machine::is_home(&home) {
-        Machine::init(&home)?;
+        Machine::init(&home, None)?;
     }
     fs::create_dir_all(&mount).with_context(|| format!("can't make {}", mount.display()))?;
     let mut child = daemon::start(&home, &mount)?;

@@ -45,6 +45,11 @@ impl<N: Notary> Ear<N> {
         self.trust.seats().list()
     }
 
+    /// Who sits there since when, as far as is known.
+    pub fn roll(&self) -> Roll {
+        Roll { epoch: self.trust.epoch(), seats: self.seats().to_vec(), leader: self.leader }
+    }
+
     /// Who leads, as far as is known.
     pub fn leader(&self) -> Seat {
         self.leader

@@ -1,6 +1,6 @@
 //! What is decided: commands in order, the time at which they happen, and who is to sit in the group.
 
-use base::{Digest, Domain, Instant, Malformed};
+use base::{Digest, Domain, Instant, Malformed, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
@@ -156,6 +156,14 @@ impl Tip {
     pub fn members(&self) -> Seats {
         let seats = Seats::new(self.seats.clone()).expect("a group has members");
         seats.led_by(self.leader)
+    }
+
+    /// The seat of whoever has this key: that of a member, or of one to be. Of others it is taken for their
+    /// first.
+    pub fn seat_of(&self, key: &PublicKey) -> Seat {
+        let known = self.seats.iter().chain(self.plan.iter().flatten());
+        let seats = known.filter(|seat| seat.key == *key).copied();
+        seats.max().unwrap_or(Seat { key: *key, incarnation: 0 })
     }
 
     /// The members to be, that are not members yet.

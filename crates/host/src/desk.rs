@@ -22,7 +22,7 @@ use directory::{
 };
 use wire::Message;
 
-use crate::{clock::Clock, mailbox::Mailbox};
+use crate::{clock::Clock, group::Post, mailbox::Mailbox};
 
 /// The longest that a call waits.
 pub const CALL_MAX: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ const BEAT: Duration = Duration::from_millis(100);
 /// What the client says to its group.
 #[derive(Debug)]
 pub(crate) struct Letter {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) request: Request,
     /// Whether it speaks of bytes in files, which must be safe before it is heard.
     pub(crate) tells_content: bool,
 }
@@ -45,8 +45,7 @@ pub struct Desk {
     /// How often something may have been lost with a session.
     losses: AtomicU64,
     clock: Clock,
-    client: lease::Client,
-    group: Arc<Mailbox<Letter>>,
+    group: Arc<Mailbox<Post>>,
     /// Takes what was lost with a session.
     on_lost: Box<dyn Fn(Lost) + Send + Sync>,
 }
@@ -85,7 +84,7 @@ impl Desk {
     pub(crate) fn start(
         settings: Settings,
         clock: Clock,
-        group: Arc<Mailbox<Letter>>,
+        group: Arc<Mailbox<Post>>,
         on_lost: Box<dyn Fn(Lost) + Send + Sync>,
     ) -> (Arc<Desk>, thread::JoinHandle<()>) {
         let state = State {
@@ -99,9 +98,9 @@ impl Desk {
             is_broken: false,
             is_over: false,
         };
-        let (state, client) = (Mutex::new(state), settings.client);
+        let state = Mutex::new(state);
         let (woken, losses) = (Condvar::new(), AtomicU64::new(0));
-        let desk = Arc::new(Desk { state, woken, losses, clock, client, group, on_lost });
+        let desk = Arc::new(Desk { state, woken, losses, clock, group, on_lost });
         let keeper = Arc::clone(&desk);
         let thread = thread::spawn(move || keeper.keep_time());
         (desk, thread)
@@ -187,11 +186,6 @@ impl Desk {
         }
     }
 
-    /// Which client it is.
-    pub(crate) fn client(&self) -> lease::Client {
-        self.client
-    }
-
     /// The group can't go on. Whoever waits is told, and so is everybody from now on.
     pub(crate) fn fail(&self, failure: &crate::Failure) {
         eprintln!("croft: {failure}");
@@ -230,7 +224,8 @@ impl Desk {
         let mut out = std::mem::take(&mut state.out);
         for output in out.drain(..) {
             match output {
-                Output::Send(request) => self.group.post(letter(request)),
+                // What finds no room is said again.
+                Output::Send(request) => _ = self.group.post(Post::Letter(letter(request))),
                 Output::Return { call, result } => {
                     if let Some(result) = returned(call, result)
                         && let Some(waiting) = state.waiting.remove(&call)
@@ -307,7 +302,7 @@ fn letter(request: Request) -> Letter {
         }
         _ => false,
     };
-    Letter { bytes: wire::seal(&Message::Request(request)), tells_content }
+    Letter { request, tells_content }
 }
 
 /// How long until then, and a little: clocks of waits are coarse, and early is for nothing.

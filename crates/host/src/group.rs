@@ -3,26 +3,33 @@
 //! What the group is told is written to the log and made safe, many commands at a time; then it takes
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
+mod peers;
+
 use std::{
+    net::SocketAddr,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
     time::Duration,
 };
 
-use base::{Instant, Machine};
-use directory::{Absent, Users};
-use group::{Ed25519, Tip};
+use base::{Instant, Machine, PublicKey};
+use directory::{Absent, message::Request};
+use group::{Ed25519, Roll, Tip};
 use lease::{Client, Policy, Terms};
-use node::{Base, Identity, Input, Member, Output, Recovery, Settings};
+use node::{Base, Input, Join, Member, Output, Recovery, Settings};
+use wire::{Audience, Message, Slot, Word};
 
 use crate::{
     Content, Failure, Log, Store,
     ballast::Ballast,
+    cell::{Answer, Membership},
     clock::Clock,
     content::Space,
     desk::{Desk, Letter},
+    key,
     mailbox::Mailbox,
 };
+use peers::Peers;
 
 /// With so many bytes in the log since the last checkpoint, there is one.
 const LOG_BYTES_MAX: u64 = 8 << 20;
@@ -42,14 +49,28 @@ const RECORDS_MAX: usize = 50_000;
 /// What has found no room, or could not be opened, is tried again after this.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// What reaches the group's thread.
+pub(crate) enum Post {
+    /// This machine's client says something.
+    Letter(Letter),
+    /// Another machine says something.
+    Frame { from: PublicKey, bytes: Vec<u8> },
+    /// A machine wants to join.
+    Join { join: Box<Join>, reply: SyncSender<Answer> },
+}
+
 /// The group.
 pub(crate) struct Group {
     member: Member<Ed25519>,
+    /// This machine's key, and which client it is.
+    me: (PublicKey, Client),
+    /// The other machines, if it listens to any.
+    peers: Option<Peers>,
     log: Log,
     store: Arc<Store>,
     content: Arc<Content>,
     clock: Clock,
-    inbox: Arc<Mailbox<Letter>>,
+    inbox: Arc<Mailbox<Post>>,
     standing: Arc<Mutex<Standing>>,
     stored: Stored,
     /// Bytes in the log since the last checkpoint.
@@ -96,6 +117,12 @@ pub struct Standing {
     pub log_bytes: u64,
     /// What a crash had torn at the start. Nobody was told that it was safe.
     pub torn: Torn,
+    /// How many members the group has, as far as this machine knows.
+    pub members: usize,
+    /// How many machines the cell has, as far as this machine knows.
+    pub machines: usize,
+    /// Where it listens, if it does.
+    pub address: Option<SocketAddr>,
     /// Whether it waits for room on the disk, with everything that it is told.
     pub is_full: bool,
     /// Why it has stopped, if it has.
@@ -115,15 +142,17 @@ impl Group {
         store: Arc<Store>,
         content: Arc<Content>,
         clock: Clock,
-        inbox: Arc<Mailbox<Letter>>,
-        identity: Identity<Ed25519>,
-        client: Client,
+        inbox: Arc<Mailbox<Post>>,
+        membership: Membership,
     ) -> Result<Group, Failure> {
+        let key = key::read(&home.join("key"))?;
+        let identity = membership.identity(&key);
+        let me = (key.public(), membership.client);
         let policy = Policy { gives_all_to_one: true, ..Policy::default() };
         let settings = Settings { is_stored: true, terms: terms(), policy, ..Settings::default() };
         let checkpoint = store.checkpoint()?;
         let mark = checkpoint.as_ref().map_or(0, |(mark, _)| *mark);
-        let first = Tip::first(vec![identity.seat]).expect("one is a group");
+        let first = Tip::first(vec![membership.founder]).expect("one is a group");
         let base = match &checkpoint {
             Some((_, state)) => Base::Stored(state),
             None => Base::First(&first),
@@ -150,12 +179,20 @@ impl Group {
         }
         let mut out = Vec::new();
         let mut member = recovery.finish(&mut out);
-        if !member.directory().hears(client) {
-            member.step(clock.now(), Input::Admit { client, users: Users::Any }, &mut out);
+        if member.replica().members().list() == [member.replica().seat()] {
+            // Whoever founds a cell is the first to join it, and says so again if it has moved.
+            let join = Box::new(membership.own_join());
+            member.step(clock.now(), Input::Join(join), &mut out);
         }
+        let peers = match membership.listen {
+            Some(bind) => Some(Peers::start(home, membership, bind, Arc::clone(&inbox))?),
+            None => None,
+        };
         let standing = Arc::default();
         let mut group = Group {
             member,
+            me,
+            peers,
             log,
             store,
             content,
@@ -172,6 +209,9 @@ impl Group {
         };
         group.content.owe(group.owed_bytes());
         group.make_room();
+        group.follow(out, &mut Vec::new())?;
+        let mut out = Vec::new();
+        group.read_book(&mut out)?;
         group.follow(out, &mut Vec::new())?;
         group.tell_standing();
         Ok(group)
@@ -195,16 +235,23 @@ impl Group {
 
     fn work(&mut self, desk: &Desk) -> Result<(), Failure> {
         let mut said = Vec::new();
-        while let Some(letters) = self.inbox.take(Some(self.pause())) {
-            let is_quiet = letters.is_empty();
+        while let Some(posts) = self.inbox.take(Some(self.pause())) {
+            let is_quiet = posts.is_empty();
             let mut out = Vec::new();
-            if letters.iter().any(|letter| letter.tells_content) {
+            let tells_content =
+                |post: &Post| matches!(post, Post::Letter(letter) if letter.tells_content);
+            if posts.iter().any(tells_content) {
                 self.make_room();
                 self.sync_content()?;
             }
-            for letter in letters {
-                let input = Input::Heard { from: desk.client(), bytes: letter.bytes, key: None };
-                self.member.step(self.clock.now(), input, &mut out);
+            for post in posts {
+                match post {
+                    Post::Letter(letter) => self.on_letter(letter.request, &mut out),
+                    Post::Frame { from, bytes } => {
+                        self.on_frame(from, bytes, &mut said, &mut out);
+                    }
+                    Post::Join { join, reply } => self.on_join(join, reply, &mut out),
+                }
             }
             self.member.tick(self.clock.now(), &mut out);
             let is_idle = is_quiet && out.is_empty();
@@ -212,6 +259,7 @@ impl Group {
             for bytes in said.drain(..) {
                 desk.hear(&bytes);
             }
+            self.read_roll()?;
             self.content.owe(self.owed_bytes());
             if self.is_log_long()
                 || self.member.directory().sizes().changes > CHANGES_MAX
@@ -240,6 +288,7 @@ impl Group {
     /// Does what the member wants done, until it wants nothing more.
     fn follow(&mut self, mut out: Vec<Output>, said: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         while !out.is_empty() {
+            let (mut is_book_read, mut is_replaced) = (true, false);
             let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
             for output in out.drain(..) {
@@ -249,16 +298,34 @@ impl Group {
                         self.patiently(|group| group.log.append(mark, &record))?;
                     }
                     Output::Sync { mark } => unsafe_mark = Some(mark),
-                    Output::Send { bytes, .. } => said.push(bytes),
+                    Output::Send { to, slot, bytes } => self.say(to, slot, bytes, said),
+                    Output::Show { to, bytes } => self.show(to, bytes),
+                    Output::Tell { to, bytes } => {
+                        if let Some(peers) = &self.peers {
+                            peers.send(&to.key, bytes);
+                        }
+                    }
+                    Output::Joined { machine, outcome } => {
+                        let roll = Roll::from(self.member.replica().tip());
+                        if let Some(peers) = &mut self.peers {
+                            peers.on_joined(&machine, outcome, roll, self.member.book());
+                        }
+                        is_book_read = false;
+                    }
+                    Output::Replaced => is_replaced = true,
                     Output::Load(absent) => wanted = Some(absent),
-                    Output::Joined { .. }
-                    | Output::Show { .. }
-                    | Output::Tell { .. }
-                    | Output::Replaced
-                    | Output::Stale => {
-                        unreachable!("only others make a member say that, and there are none")
+                    Output::Stale => {
+                        let what = "this machine's disk is older than what it has said; make a new \
+                                    directory and join with a new invitation";
+                        return Err(Failure::Unfit(what.into()));
                     }
                 }
+            }
+            if is_replaced {
+                self.replace_store()?;
+            }
+            if !is_book_read || is_replaced {
+                self.read_book(&mut out)?;
             }
             if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;
@@ -269,6 +336,124 @@ impl Group {
                 self.member.step(self.clock.now(), Input::Loaded(loaded), &mut out);
             }
         }
+        Ok(())
+    }
+
+    /// Whether there are no other members.
+    fn is_alone(&self) -> bool {
+        let replica = self.member.replica();
+        replica.members().list() == [replica.seat()]
+    }
+
+    /// This machine's client wants something.
+    fn on_letter(&mut self, request: Request, out: &mut Vec<Output>) {
+        let (now, (me, client)) = (self.clock.now(), self.me);
+        if self.is_alone() {
+            let bytes = wire::seal(&Message::Request(request));
+            return self.member.step(now, Input::Heard { from: client, bytes, key: None }, out);
+        }
+        let Some(peers) = &mut self.peers else { return };
+        let mut said = Vec::new();
+        let bytes = peers.ear().seal(request);
+        peers.ear().say(now, bytes, &mut said);
+        for (seat, bytes) in said {
+            if seat.key == me {
+                self.member.step(now, Input::Heard { from: client, bytes, key: Some(me) }, out);
+            } else {
+                peers.send(&seat.key, bytes);
+            }
+        }
+    }
+
+    /// Another machine says something.
+    fn on_frame(
+        &mut self,
+        from: PublicKey,
+        bytes: Vec<u8>,
+        said: &mut Vec<Vec<u8>>,
+        out: &mut Vec<Output>,
+    ) {
+        let Some(peers) = &mut self.peers else { return };
+        peers.took(&bytes);
+        let now = self.clock.now();
+        match Audience::of(&bytes) {
+            Some(Audience::Member) => {
+                let from = self.member.replica().tip().seat_of(&from);
+                self.member.step(now, Input::Told { from, bytes }, out);
+            }
+            Some(Audience::Group) => {
+                if let Some(client) = self.member.book().client(&from) {
+                    let input = Input::Heard { from: client, bytes, key: Some(from) };
+                    self.member.step(now, input, out);
+                }
+            }
+            Some(Audience::Client) => match wire::open(&bytes) {
+                Ok(Message::Word(word)) => said.extend(peers.ear().on_word(&from, word)),
+                Ok(Message::Changes(changes)) => _ = peers.ear().on_changes(&changes),
+                _ => {}
+            },
+            None => {}
+        }
+    }
+
+    /// A machine wants to join.
+    fn on_join(&mut self, join: Box<Join>, reply: SyncSender<Answer>, out: &mut Vec<Output>) {
+        if self.peers.as_mut().is_some_and(|peers| peers.await_join(&join, reply)) {
+            self.member.step(self.clock.now(), Input::Join(join), out);
+        }
+    }
+
+    /// Tells a client what follows from a decision.
+    fn say(&mut self, to: Client, slot: Slot, bytes: Vec<u8>, said: &mut Vec<Vec<u8>>) {
+        let (me, client) = self.me;
+        if to == client && self.is_alone() {
+            return said.push(bytes);
+        }
+        let replica = self.member.replica();
+        let Some(peers) = self.peers.as_mut().filter(|_| replica.is_member()) else { return };
+        let word = Word { slot, leader: replica.tip().leader, bytes };
+        if to == client {
+            said.extend(peers.ear().on_word(&me, word));
+        } else if let Some(machine) = self.member.book().machine(to) {
+            peers.send(&machine.key, wire::seal(&Message::Word(word)));
+        }
+    }
+
+    fn show(&self, to: Client, bytes: Vec<u8>) {
+        let machine = self.member.book().machine(to);
+        if let (Some(peers), Some(machine)) = (&self.peers, machine) {
+            peers.send(&machine.key, bytes);
+        }
+    }
+
+    /// The book of machines may have changed: others may have to be met, or to sit in the group.
+    fn read_book(&mut self, out: &mut Vec<Output>) -> Result<(), Failure> {
+        let Some(peers) = &mut self.peers else { return Ok(()) };
+        peers.read_book(self.member.book(), &self.me.0)?;
+        let members = self.member.replica().members().list();
+        if let Some(seats) = Peers::wish(members, self.member.book()) {
+            self.member.step(self.clock.now(), Input::Wish(seats), out);
+        }
+        Ok(())
+    }
+
+    /// The members may have changed: this machine's client has to know whom to ask.
+    fn read_roll(&mut self) -> Result<(), Failure> {
+        let Some(peers) = &mut self.peers else { return Ok(()) };
+        let tip = self.member.replica().tip();
+        if tip.epoch > peers.ear().roll().epoch {
+            peers.ear().on_changes(tip.lineage.changes());
+        }
+        peers.read_roll()
+    }
+
+    /// Everything that the store has is void; what the member has now takes its place.
+    fn replace_store(&mut self) -> Result<(), Failure> {
+        let Some(checkpoint) = self.member.checkpoint() else {
+            return Err(Failure::Unfit("a state came that can't be stored; start again".into()));
+        };
+        self.store.replace(checkpoint.mark, &checkpoint.state, checkpoint.changes)?;
+        self.stored = Stored { mark: checkpoint.mark, height: checkpoint.height };
         Ok(())
     }
 
@@ -400,6 +585,9 @@ impl Group {
             records: sizes.records,
             leases: sizes.leases,
             log_bytes: self.log.bytes(),
+            members: self.member.replica().members().list().len(),
+            machines: self.member.book().machines().count(),
+            address: self.peers.as_ref().and_then(|peers| peers.address().ok()),
             torn: self.torn,
             is_full: self.is_full,
             failure: None,

@@ -8,22 +8,16 @@ use std::{
     path::Path,
 };
 
-use base::{Digest, Domain, SecretKey};
-use group::{Ed25519, Seat};
-use node::Identity;
+use base::SecretKey;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::{Failure, log::tail::sync_directory};
 
-const GROUP: Domain = Domain::new("first group of a cell v1");
-
 /// Makes a key that nobody has had before. Safe on return.
 pub(crate) fn make(path: &Path) -> Result<(), Failure> {
-    let mut seed = Zeroizing::new([0; 32]);
+    let mut seed = Zeroizing::new(fresh_seed()?);
     let mut text = Zeroizing::new(String::with_capacity(65));
     let write = |seed: &mut [u8; 32], text: &mut String| {
-        File::open("/dev/urandom")
-            .and_then(|mut file| std::io::Read::read_exact(&mut file, seed))?;
         for byte in seed.iter() {
             _ = write!(text, "{byte:02x}");
         }
@@ -36,15 +30,17 @@ pub(crate) fn make(path: &Path) -> Result<(), Failure> {
     path.parent().map_or(Ok(()), sync_directory)
 }
 
-/// Who the machine with this key is: the founder of a cell.
-pub(crate) fn identity(path: &Path) -> Result<Identity<Ed25519>, Failure> {
-    let key = read(path)?;
-    let seat = Seat { key: key.public(), incarnation: 0 };
-    let group = Digest::of(GROUP, key.public().as_bytes());
-    Ok(Identity { group, seat, authority: None, notary: Ed25519::new(key) })
+/// 32 bytes that nobody can guess.
+pub(crate) fn fresh_seed() -> Result<[u8; 32], Failure> {
+    let (path, mut seed) = ("/dev/urandom", [0; 32]);
+    let read =
+        File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut seed));
+    read.map_err(Failure::of("can't read", path))?;
+    Ok(seed)
 }
 
-fn read(path: &Path) -> Result<SecretKey, Failure> {
+/// The key in a file.
+pub(crate) fn read(path: &Path) -> Result<SecretKey, Failure> {
     let damaged = |what: &str| {
         let what = format!("{what}; put it back from a copy");
         Failure::Damaged { path: path.into(), what }
@@ -84,9 +80,9 @@ mod tests {
         let (one, two) = (scratch.path.join("one"), scratch.path.join("two"));
         make(&one).unwrap();
         make(&two).unwrap();
-        let seat = |path| identity(path).unwrap().seat;
-        assert_eq!(seat(&one), seat(&one));
-        assert_ne!(seat(&one), seat(&two));
+        let public = |path| read(path).unwrap().public();
+        assert_eq!(public(&one), public(&one));
+        assert_ne!(public(&one), public(&two));
         assert_eq!(fs::metadata(&one).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(make(&one).is_err(), "a key is never written over");
     }
@@ -97,9 +93,9 @@ mod tests {
         let path = scratch.path.join("key");
         make(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(identity(&path).unwrap_err().to_string().contains("chmod 600"));
+        assert!(read(&path).unwrap_err().to_string().contains("chmod 600"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "no key\n").unwrap();
-        assert!(identity(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+        assert!(read(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
     }
 }

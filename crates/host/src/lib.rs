@@ -18,6 +18,7 @@ mod key;
 mod mailbox;
 
 mod ballast;
+mod cell;
 mod content;
 mod log;
 mod store;

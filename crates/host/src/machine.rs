@@ -4,6 +4,8 @@
 //! ```text
 //! croft.json   what this is, and its format
 //! key          what it is known by; nobody else may read it
+//! authority    the key that invites machines, where the cell was founded; nobody else may read it
+//! cell         what it knows of its cell: its certificate, the members, the other machines
 //! lock         held by whoever runs it
 //! life         how often it has been started
 //! log/         what the group has decided, and what this machine said to that
@@ -17,30 +19,30 @@
 use std::{
     fs,
     io::{ErrorKind, Write},
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use client::{Call, Settings};
 use directory::Actor;
-use lease::Client;
+use overlay::{Code, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
     Content, Failure, Store,
     ballast::Ballast,
+    cell::Membership,
     clock::Clock,
     descriptors,
     desk::{self, Desk, Lost},
-    group::{self, Group},
-    key,
+    group::{self, Group, Post},
     mailbox::Mailbox,
 };
 
-const FORMAT: u32 = 3;
-/// This machine, in a cell of one.
-const ME: Client = Client(1);
+const FORMAT: u32 = 4;
 /// The most letters between the client and its group. What does not fit is said again.
 const LETTERS_MAX: usize = 1_024;
 /// The most files and names that the client remembers; the kernel remembers more.
@@ -52,7 +54,7 @@ pub struct Machine {
     desk: Arc<Desk>,
     content: Arc<Content>,
     standing: Arc<Mutex<group::Standing>>,
-    inbox: Arc<Mailbox<desk::Letter>>,
+    inbox: Arc<Mailbox<Post>>,
     threads: Vec<JoinHandle<()>>,
     /// Held until the end.
     _lock: fs::File,
@@ -74,8 +76,30 @@ pub struct Standing {
 }
 
 impl Machine {
-    /// Makes a directory the home of a new machine, which is a cell of its own.
-    pub fn init(directory: &Path) -> Result<(), Failure> {
+    /// Makes a directory the home of a new machine, which is a cell of its own. Others can join it if it
+    /// listens somewhere.
+    pub fn init(directory: &Path, listen: Option<SocketAddr>) -> Result<(), Failure> {
+        Machine::make_home(directory)?;
+        Membership::found(directory, listen)?.save(directory)?;
+        Machine::name(directory)
+    }
+
+    /// Makes a directory the home of a new machine, of the cell that a code invites to.
+    pub fn join(directory: &Path, code: &str, listen: SocketAddr) -> Result<(), Failure> {
+        let code = Code::read(code).map_err(|refused| Failure::Unfit(refused.to_string()))?;
+        Machine::make_home(directory)?;
+        Membership::join(directory, &code, listen)?.save(directory)?;
+        Machine::name(directory)
+    }
+
+    /// Invites a machine to the cell of the machine that lives in a directory, for so long: a code for
+    /// `croft join`.
+    pub fn invite(directory: &Path, span: Duration) -> Result<Text, Failure> {
+        check_identity(directory)?;
+        Membership::read(directory)?.invite(directory, span)
+    }
+
+    fn make_home(directory: &Path) -> Result<(), Failure> {
         let path = directory.join("croft.json");
         if path.exists() {
             let what =
@@ -93,10 +117,14 @@ impl Machine {
         }
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         fs::set_permissions(directory, mode).map_err(Failure::of("can't protect", directory))?;
-        key::make(&directory.join("key"))?;
+        Ok(())
+    }
+
+    /// The last step: from now on a machine lives there.
+    fn name(directory: &Path) -> Result<(), Failure> {
         let identity = Identity { croft: "a machine of a Croft cell".into(), format: FORMAT };
         let text = serde_json::to_string_pretty(&identity).expect("it is plain data");
-        replace(&path, format!("{text}\n").as_bytes())
+        replace(&directory.join("croft.json"), format!("{text}\n").as_bytes())
     }
 
     /// Whether a directory is the home of a machine.
@@ -116,10 +144,11 @@ impl Machine {
         let content = Arc::new(Content::open(&directory.join("content"), &store)?);
         let inbox = Arc::new(Mailbox::new(LETTERS_MAX));
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
-        let identity = key::identity(&directory.join("key"))?;
-        let group = Group::open(directory, store, bytes, clock, mail, identity, ME)?;
+        let membership = Membership::read(directory)?;
+        let client = membership.client;
+        let group = Group::open(directory, store, bytes, clock, mail, membership)?;
         let standing = group.standing();
-        let usual = Settings::of(ME);
+        let usual = Settings::of(client);
         let settings = Settings {
             terms: group::terms(),
             // Each life has its own numbers of sessions.
@@ -249,7 +278,7 @@ fn next_life(directory: &Path) -> Result<u64, Failure> {
 }
 
 /// Replaces a file: whatever happens, there is the old one or the new one.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let draft = path.with_extension("new");
     let write = || {
         let mut file = fs::File::create(&draft)?;

@@ -29,13 +29,15 @@ impl<T> Mailbox<T> {
         Mailbox { state, arrived: Condvar::new(), count_max }
     }
 
-    /// Puts a letter in, if there is room.
-    pub(crate) fn post(&self, letter: T) {
+    /// Puts a letter in, if there is room. Whether there was.
+    pub(crate) fn post(&self, letter: T) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.letters.len() < self.count_max {
+        let has_room = state.letters.len() < self.count_max;
+        if has_room {
             state.letters.push_back(letter);
             self.arrived.notify_one();
         }
+        has_room
     }
 
     /// Takes all letters, waiting for one at most this long, or for ever. None when it is closed and
@@ -76,7 +78,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_dropped_and_the_rest_comes_in_order() {
         let mailbox = Mailbox::new(2);
-        (0..3).for_each(|letter| mailbox.post(letter));
+        assert_eq!([0, 1, 2].map(|letter| mailbox.post(letter)), [true, true, false]);
         assert_eq!(mailbox.take(None).unwrap(), [0, 1]);
     }
 

@@ -8,6 +8,7 @@ mod key;
 mod tests;
 
 use std::{
+    collections::BTreeSet,
     ops::Bound::{Excluded, Unbounded},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -93,6 +94,24 @@ impl Store {
         checkpoint.extend_from_slice(state);
         batch.insert(&self.records, CHECKPOINT, checkpoint);
         batch.commit().map_err(failed)
+    }
+
+    /// Saves a checkpoint with these records in place of all that there were, all or nothing. Safe on return.
+    pub fn replace(
+        &self,
+        mark: u64,
+        state: &[u8],
+        changes: Vec<(Key, Option<Record>)>,
+    ) -> Result<(), Failure> {
+        let kept: BTreeSet<&Key> = changes.iter().map(|(key, _)| key).collect();
+        let mut gone = Vec::new();
+        for found in self.records() {
+            let (key, _) = found?;
+            if !kept.contains(&key) {
+                gone.push((key, None));
+            }
+        }
+        self.save(mark, state, changes.into_iter().chain(gone).collect())
     }
 
     /// What there is of what a command found absent.

@@ -33,6 +33,31 @@ pub enum Message {
     Changes(Vec<Decision>),
 }
 
+/// Whom a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// A group, from a client.
+    Group,
+    /// A client, from a group.
+    Client,
+    /// A member, from another.
+    Member,
+}
+
+impl Audience {
+    /// Of a message of these bytes, if they are one: only the beginning is looked at.
+    pub fn of(bytes: &[u8]) -> Option<Audience> {
+        let (version, rest) = bytes.split_first_chunk()?;
+        match rest.first()? {
+            _ if u16::from_le_bytes(*version) != VERSION => None,
+            0 | 3 | 5 => Some(Audience::Group),
+            1 | 4 | 6 => Some(Audience::Client),
+            2 => Some(Audience::Member),
+            _ => None,
+        }
+    }
+}
+
 /// The bytes of a message.
 pub fn seal(message: &Message) -> Vec<u8> {
     base::encode(&(VERSION, message))
@@ -68,6 +93,21 @@ mod tests {
         let malformed = open(&bytes).unwrap_err().to_string();
         assert_eq!(malformed, "malformed bytes: a version of the format that is not spoken here");
         assert!(open(&[]).is_err() && open(&[1]).is_err());
+    }
+
+    #[test]
+    fn whom_a_message_is_for_is_told_without_reading_it() {
+        for (name, message) in specimens() {
+            let audience = match &message {
+                Message::Request(..) | Message::Sealed(..) | Message::Whose(..) => Audience::Group,
+                Message::Response(..) | Message::Word(..) | Message::Changes(..) => {
+                    Audience::Client
+                }
+                Message::Member(..) => Audience::Member,
+            };
+            assert_eq!(Audience::of(&seal(&message)), Some(audience), "{name}");
+        }
+        assert_eq!([&[][..], &[1, 0], &[1, 0, 7], &[9, 0, 1]].map(Audience::of), [None; 4]);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod envelope;
 mod word;
 
-pub use envelope::{BYTES_MAX, Message, VERSION, open, seal};
+pub use envelope::{Audience, BYTES_MAX, Message, VERSION, open, seal};
 pub use word::{Said, Slot, Word};
 
 #[cfg(test)]

@@ -2,20 +2,20 @@
 
 use std::{fs, io::Write};
 
-use super::*;
-use crate::{key, log::scratch::Scratch};
+use directory::Users;
 
-const ME: Client = Client(1);
+use super::*;
+use crate::log::scratch::Scratch;
 
 struct Home {
     scratch: Scratch,
-    inbox: Arc<Mailbox<Letter>>,
+    inbox: Arc<Mailbox<Post>>,
 }
 
 impl Home {
     fn new() -> Home {
         let scratch = Scratch::new("group");
-        key::make(&scratch.path.join("key")).unwrap();
+        Membership::found(&scratch.path, None).unwrap().save(&scratch.path).unwrap();
         Home { scratch, inbox: Arc::new(Mailbox::new(16)) }
     }
 
@@ -24,8 +24,8 @@ impl Home {
         let store = Arc::new(Store::open(&home.join("store")).unwrap());
         let content = Arc::new(Content::open(&home.join("content"), &store).unwrap());
         let inbox = Arc::clone(&self.inbox);
-        let identity = key::identity(&home.join("key")).unwrap();
-        Group::open(home, store, content, Clock, inbox, identity, ME).unwrap()
+        let membership = Membership::read(home).unwrap();
+        Group::open(home, store, content, Clock, inbox, membership).unwrap()
     }
 }
 
@@ -83,10 +83,11 @@ fn too_many_records_go_also_between_checkpoints() {
     group.checkpoint().unwrap();
     assert!(group.record_count() > 0);
     group.records_max = 0;
-    let settings = client::Settings::of(ME);
+    let settings = client::Settings::of(Client(1));
     let on_lost = Box::new(|_| {});
     let (desk, keeper) = Desk::start(settings, Clock, Arc::clone(&home.inbox), on_lost);
-    home.inbox.post(Letter { bytes: b"nonsense".to_vec(), tells_content: false });
+    let from = PublicKey::from_bytes([9; 32]);
+    home.inbox.post(Post::Frame { from, bytes: b"nonsense".to_vec() });
     home.inbox.close();
     group.work(&desk).unwrap();
     assert_eq!(group.record_count(), 0);

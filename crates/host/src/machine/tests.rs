@@ -9,6 +9,8 @@ use lease::Name;
 
 use super::{Machine, replace};
 
+mod cells;
+
 /// A directory that goes with the test.
 struct Home(PathBuf);
 
@@ -22,7 +24,7 @@ impl Home {
 
     fn init(name: &str) -> Home {
         let home = Home::new(name);
-        Machine::init(&home.0).unwrap();
+        Machine::init(&home.0, None).unwrap();
         home
     }
 
@@ -111,12 +113,12 @@ fn a_directory_that_is_no_home_is_refused_and_says_how_to_make_one() {
 #[test]
 fn a_home_is_made_only_where_nothing_is() {
     let home = Home::init("twice");
-    let refusal = Machine::init(&home.0).unwrap_err().to_string();
+    let refusal = Machine::init(&home.0, None).unwrap_err().to_string();
     assert!(refusal.contains("is a machine already"), "{refusal}");
     let other = Home::new("full");
     fs::create_dir(&other.0).unwrap();
     fs::write(other.0.join("precious"), "data").unwrap();
-    let refusal = Machine::init(&other.0).unwrap_err().to_string();
+    let refusal = Machine::init(&other.0, None).unwrap_err().to_string();
     assert!(refusal.contains("is not empty"), "{refusal}");
     assert_eq!(fs::read(other.0.join("precious")).unwrap(), b"data");
 }

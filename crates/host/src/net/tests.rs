@@ -208,6 +208,43 @@ fn an_idle_connection_is_closed_and_comes_back_without_losing_a_frame() {
 }
 
 #[test]
+fn a_connection_that_ends_in_peace_loses_nothing_that_crosses_its_end() {
+    const BURST: u32 = 60;
+    let (one, two) = (Machine::start(1), Machine::start(2));
+    one.knows(&two);
+    two.knows(&one);
+    let mut count = 0u32;
+    for round in 0..30 {
+        for number in count..count + BURST {
+            let frame = [&number.to_le_bytes()[..], &[0; 8 << 10]].concat();
+            for (from, to) in [(&one, &two), (&two, &one)] {
+                assert!(from.network.send(&to.key, Lane::Ordinary, frame.clone()));
+            }
+        }
+        // In the midst of it, one or the other parts, or both do.
+        one.hears(|heard| heard.frames.len() > (count + BURST / 4) as usize);
+        let sides = [(&one, &two.key), (&two, &one.key)];
+        for (index, (side, other)) in sides.into_iter().enumerate() {
+            if round % 3 != index {
+                let peer = side.network.hub.peer(other).unwrap();
+                peer.links().iter().for_each(|link| link.part());
+            }
+        }
+        count += BURST;
+        for machine in [&one, &two] {
+            machine.hears(|heard| heard.frames.len() == count as usize);
+        }
+    }
+    for machine in [&one, &two] {
+        let number = |frame: &[u8]| u32::from_le_bytes(*frame.first_chunk().unwrap());
+        let mut numbers: Vec<u32> =
+            machine.heard(|heard| heard.frames.iter().map(|frame| number(&frame.2)).collect());
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..count));
+    }
+}
+
+#[test]
 fn frames_of_one_lane_come_in_order() {
     let (one, two) = (Machine::start(1), Machine::start(2));
     one.knows(&two);

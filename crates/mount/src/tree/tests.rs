@@ -36,7 +36,7 @@ impl World {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("croft-tree-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        Machine::init(&path).unwrap();
+        Machine::init(&path, None).unwrap();
         World::start(path)
     }
 

@@ -1,0 +1,270 @@
+//! What a machine knows of the cell that it is one of, in a file beside its key.
+//!
+//! Whoever founds a cell makes its authority's key and invites itself. Whoever joins asks a machine of the
+//! cell, which has the group decide, and is told who else there is.
+
+use std::{
+    fs,
+    net::{SocketAddr, UdpSocket},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use base::{Digest, Domain, PublicKey, SecretKey};
+use borsh::{BorshDeserialize, BorshSerialize};
+use group::{Ed25519, Roll, Seat, Tip};
+use lease::Client;
+use node::{Identity, Join};
+use overlay::{Certificate, Code, Invitation, Terms, Text, Users};
+
+use crate::{
+    Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome, key,
+    machine::replace,
+};
+
+const GROUP: Domain = Domain::new("first group of a cell v1");
+/// How long a certificate lasts.
+const CERTIFICATE: Duration = Duration::from_secs(3 * 365 * 86_400);
+/// How long whoever asks to join waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of the file.
+const BYTES_MAX: usize = 16 << 20;
+
+/// What a machine knows of its cell.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Membership {
+    /// The key of the cell's authority.
+    pub(crate) authority: PublicKey,
+    /// Who has founded it: its group began with this one.
+    pub(crate) founder: Seat,
+    /// Which client this machine is.
+    pub(crate) client: Client,
+    /// What shows that it is one of the cell.
+    pub(crate) certificate: Certificate,
+    /// Where it listens, if it does.
+    pub(crate) listen: Option<SocketAddr>,
+    /// The members of the group, as last known.
+    pub(crate) roll: Roll,
+    /// The other machines and where they can be reached, as last known.
+    pub(crate) machines: Vec<(PublicKey, Vec<SocketAddr>)>,
+}
+
+/// What one machine asks another, out of turn.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Errand {
+    /// "I want to be one of you."
+    Join { certificate: Certificate, addresses: Vec<SocketAddr> },
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Answer {
+    /// "You are", and what there is to know.
+    Joined(Box<Ticket>),
+    /// "You may not", and why.
+    Refused(String),
+}
+
+/// What a machine that has joined has to know.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Ticket {
+    pub(crate) client: Client,
+    pub(crate) founder: Seat,
+    pub(crate) roll: Roll,
+    pub(crate) machines: Vec<(PublicKey, Vec<SocketAddr>)>,
+    /// That of the machine that answers.
+    pub(crate) certificate: Certificate,
+}
+
+impl Membership {
+    /// Makes a cell: the machine's key and that of the authority come to be in a directory.
+    pub(crate) fn found(
+        directory: &Path,
+        listen: Option<SocketAddr>,
+    ) -> Result<Membership, Failure> {
+        let listen = listen.map(free_port).transpose()?;
+        key::make(&directory.join("key"))?;
+        key::make(&directory.join("authority"))?;
+        let machine = key::read(&directory.join("key"))?;
+        let invitation = Membership::invitation(directory, Duration::from_secs(3_600))?;
+        let seat = Seat { key: machine.public(), incarnation: 0 };
+        let first = Tip::first(vec![seat]).expect("one is a group");
+        Ok(Membership {
+            authority: *invitation.authority(),
+            founder: seat,
+            client: Client(1),
+            certificate: certify(&invitation, &machine)?,
+            listen,
+            roll: Roll::from(&first),
+            machines: Vec::new(),
+        })
+    }
+
+    /// Invites a machine, from where the authority's key is.
+    pub(crate) fn invitation(directory: &Path, span: Duration) -> Result<Invitation, Failure> {
+        let path = directory.join("authority");
+        if !path.exists() {
+            let what = format!(
+                "the key of the cell's authority is not in {}; invite where it is",
+                directory.display()
+            );
+            return Err(Failure::Unfit(what));
+        }
+        let authority = key::read(&path)?;
+        let now = seconds_now();
+        let terms = Terms {
+            expires: now.saturating_add(span.as_secs()),
+            certificate_expires_max: now.saturating_add((CERTIFICATE + span).as_secs()),
+            users: Users::Any,
+        };
+        Invitation::new(&authority, key::fresh_seed()?, terms).map_err(unfit)
+    }
+
+    /// Invites a machine to where this one listens.
+    pub(crate) fn invite(&self, directory: &Path, span: Duration) -> Result<Text, Failure> {
+        let Some(listen) = self.listen else {
+            let what = "this machine does not listen, so nobody can join; make the cell with \
+                        `croft init --listen ADDRESS`";
+            return Err(Failure::Unfit(what.into()));
+        };
+        let invitation = Membership::invitation(directory, span)?;
+        Ok(Code::new(invitation, &[listen]).map_err(unfit)?.text())
+    }
+
+    /// Joins the cell that a code invites to; the machine's key comes to be in a directory.
+    pub(crate) fn join(
+        directory: &Path,
+        code: &Code,
+        listen: SocketAddr,
+    ) -> Result<Membership, Failure> {
+        key::make(&directory.join("key"))?;
+        let machine = key::read(&directory.join("key"))?;
+        let (key, limits) = (machine.clone(), Limits::default());
+        let network =
+            Network::start(NetworkSettings { key, bind: listen, limits }, Arc::new(Nobody))?;
+        let listen = network.address()?;
+        let certificate = certify(&code.invitation, &machine)?;
+        let authority = *code.invitation.authority();
+        let errand = Errand::Join { certificate: certificate.clone(), addresses: vec![listen] };
+        let mut last = Failure::Unfit("the invitation names no address; ask for another".into());
+        for address in code.addresses() {
+            let ticket = network
+                .ask_at(*address, base::encode(&errand), PATIENCE)
+                .and_then(|(key, bytes)| read_answer(&key, &bytes, &authority));
+            match ticket {
+                Ok(Ticket { client, founder, roll, machines, .. }) => {
+                    let listen = Some(listen);
+                    let (certificate, authority) = (certificate.clone(), authority);
+                    return Ok(Membership {
+                        authority,
+                        founder,
+                        client,
+                        certificate,
+                        listen,
+                        roll,
+                        machines,
+                    });
+                }
+                Err(failure) => last = failure,
+            }
+        }
+        Err(last)
+    }
+
+    /// The one of a machine that lives in a directory.
+    pub(crate) fn read(directory: &Path) -> Result<Membership, Failure> {
+        let path = directory.join("cell");
+        let bytes = fs::read(&path).map_err(Failure::of("can't read", &path))?;
+        base::decode(&bytes, BYTES_MAX).map_err(|malformed| {
+            let what = format!("{malformed}; put it back from a copy");
+            Failure::Damaged { path, what }
+        })
+    }
+
+    pub(crate) fn save(&self, directory: &Path) -> Result<(), Failure> {
+        replace(&directory.join("cell"), &base::encode(self))
+    }
+
+    /// Who the machine is in its group.
+    pub(crate) fn identity(&self, key: &SecretKey) -> Identity<Ed25519> {
+        Identity {
+            group: self.group(),
+            seat: Seat { key: key.public(), incarnation: 0 },
+            authority: Some(self.authority),
+            notary: Ed25519::new(key.clone()),
+        }
+    }
+
+    /// The group's name.
+    pub(crate) fn group(&self) -> Digest {
+        Digest::of(GROUP, self.founder.key.as_bytes())
+    }
+
+    /// What the machine's group is told of it at each start.
+    pub(crate) fn own_join(&self) -> Join {
+        let addresses = self.listen.into_iter().collect();
+        Join { certificate: self.certificate.clone(), addresses, heard: seconds_now() }
+    }
+}
+
+/// Lets nobody in: whoever joins does not listen yet.
+struct Nobody;
+
+impl Reception for Nobody {
+    fn welcome(&self, _: &PublicKey) -> Welcome {
+        Welcome::Refused
+    }
+
+    fn on_frame(&self, _: &PublicKey, _: Lane, _: Vec<u8>) {}
+
+    fn on_ask(&self, _: &Asker, _: Vec<u8>) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+fn read_answer(key: &PublicKey, bytes: &[u8], authority: &PublicKey) -> Result<Ticket, Failure> {
+    match base::decode::<Answer>(bytes, BYTES_MAX)? {
+        Answer::Refused(why) => Err(Failure::Unfit(why)),
+        Answer::Joined(ticket) => {
+            // Else anybody at that address could make up a cell.
+            let vouched = ticket.certificate.verify(authority, seconds_now()).map_err(unfit)?;
+            if vouched.machine != *key {
+                let what =
+                    "it shows the certificate of another machine; ask for a new invitation, \
+                            with an address of the cell"
+                        .to_owned();
+                return Err(Failure::Peer { who: format!("{key:?}"), what });
+            }
+            Ok(*ticket)
+        }
+    }
+}
+
+fn certify(invitation: &Invitation, machine: &SecretKey) -> Result<Certificate, Failure> {
+    let now = seconds_now();
+    if invitation.is_expired(now) {
+        let what = "the invitation has expired; ask for a new one, and look at the clocks if that can't be";
+        return Err(Failure::Unfit(what.into()));
+    }
+    let expires = invitation.permit().certificate_expires_max;
+    invitation.certify(machine, expires).map_err(unfit)
+}
+
+/// The same address with a port that is free, if any will do: others have to know it.
+fn free_port(address: SocketAddr) -> Result<SocketAddr, Failure> {
+    let bound = UdpSocket::bind(address).and_then(|socket| socket.local_addr());
+    bound.map_err(|error| {
+        let what = format!("can't listen at {address}: {error}; name an address of this machine");
+        Failure::Unfit(what)
+    })
+}
+
+fn unfit(refused: overlay::Refused) -> Failure {
+    Failure::Unfit(refused.to_string())
+}
+
+/// The wall clock, in seconds since 1970.
+pub(crate) fn seconds_now() -> u64 {
+    u64::try_from(Clock.wall() / 1_000_000_000).unwrap_or(0)
+}

@@ -1,0 +1,244 @@
+//! The other machines of the cell, as the shell of a member sees them: what comes from them and goes there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::SyncSender,
+    },
+    time::Duration,
+};
+
+use base::PublicKey;
+use client::Ear;
+use group::{Ed25519, Roll, Seat};
+use node::{Book, Join};
+
+use crate::{
+    Asker, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
+    cell::{Answer, Errand, Membership, Ticket, seconds_now},
+    key,
+    mailbox::Mailbox,
+};
+
+use super::Post;
+
+/// A client asks again, and then all, after this time.
+const REPEAT: Duration = Duration::from_millis(500);
+/// The most bytes of frames that wait for the member.
+const FRAME_BYTES_MAX: usize = 64 << 20;
+/// Up to this size a frame counts as small.
+const URGENT_BYTES_MAX: usize = 64 << 10;
+/// How long whoever wants to join is kept waiting.
+const JOIN_MAX: Duration = Duration::from_secs(8);
+/// The most who want to join at once.
+const JOINING_MAX: usize = 64;
+/// The most bytes of what is asked out of turn.
+const ERRAND_BYTES_MAX: usize = 64 << 10;
+/// A group has so many members as soon as there are so many machines.
+const MEMBERS: usize = 4;
+
+/// The other machines.
+pub(crate) struct Peers {
+    directory: PathBuf,
+    membership: Membership,
+    network: Network,
+    ear: Ear<Ed25519>,
+    door: Arc<Door>,
+    /// Who waits to hear whether a machine has joined. At most [`JOINING_MAX`].
+    joining: BTreeMap<PublicKey, SyncSender<Answer>>,
+}
+
+/// Lets in who is of the cell, and passes on what they say.
+struct Door {
+    inbox: Arc<Mailbox<Post>>,
+    known: Mutex<BTreeSet<PublicKey>>,
+    /// Bytes of frames that wait for the member. At most [`FRAME_BYTES_MAX`].
+    waiting: AtomicUsize,
+}
+
+impl Door {
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeSet<PublicKey>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reception for Door {
+    fn welcome(&self, key: &PublicKey) -> Welcome {
+        match self.known().contains(key) {
+            true => Welcome::Known,
+            false => Welcome::Stranger,
+        }
+    }
+
+    fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) {
+        let size = bytes.len();
+        if self.waiting.fetch_add(size, Ordering::Relaxed) + size > FRAME_BYTES_MAX
+            || !self.inbox.post(Post::Frame { from: *from, bytes })
+        {
+            self.waiting.fetch_sub(size, Ordering::Relaxed);
+        }
+    }
+
+    fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8> {
+        let answer = match base::decode(&bytes, ERRAND_BYTES_MAX) {
+            Ok(Errand::Join { certificate, addresses }) if *certificate.machine() == from.key => {
+                let (reply, answer) = std::sync::mpsc::sync_channel(1);
+                let join = Box::new(Join { certificate, addresses, heard: seconds_now() });
+                self.inbox.post(Post::Join { join, reply });
+                let late = "the group does not answer; look at `croft status` there, and try again";
+                answer.recv_timeout(JOIN_MAX).unwrap_or_else(|_| Answer::Refused(late.into()))
+            }
+            Ok(Errand::Join { .. }) => Answer::Refused(
+                "that is the certificate of another machine; join on that one".into(),
+            ),
+            Err(malformed) => Answer::Refused(malformed.to_string()),
+        };
+        base::encode(&answer)
+    }
+}
+
+impl Peers {
+    pub(super) fn start(
+        directory: &Path,
+        membership: Membership,
+        bind: SocketAddr,
+        inbox: Arc<Mailbox<Post>>,
+    ) -> Result<Peers, Failure> {
+        let key = key::read(&directory.join("key"))?;
+        let (client, group) = (membership.client, membership.group());
+        let ear =
+            Ear::new(client, group, membership.roll.clone(), Ed25519::new(key.clone()), REPEAT);
+        let ear = ear.ok_or_else(|| {
+            Failure::Unfit("the members of the group are none; put `cell` back from a copy".into())
+        })?;
+        let (known, waiting) = (Mutex::default(), AtomicUsize::new(0));
+        let door = Arc::new(Door { inbox, known, waiting });
+        let settings = NetworkSettings { key, bind, limits: Limits::default() };
+        let reception = Arc::clone(&door) as Arc<dyn Reception>;
+        let network = Network::start(settings, reception)?;
+        let peers = Peers {
+            directory: directory.into(),
+            membership,
+            network,
+            ear,
+            door,
+            joining: BTreeMap::new(),
+        };
+        for (key, addresses) in &peers.membership.machines {
+            peers.meet(key, addresses);
+        }
+        Ok(peers)
+    }
+
+    /// Where this machine listens.
+    pub(super) fn address(&self) -> Result<SocketAddr, Failure> {
+        self.network.address()
+    }
+
+    fn meet(&self, key: &PublicKey, addresses: &[SocketAddr]) {
+        self.door.known().insert(*key);
+        self.network.know(key, addresses);
+    }
+
+    pub(super) fn ear(&mut self) -> &mut Ear<Ed25519> {
+        &mut self.ear
+    }
+
+    /// A frame has been taken from the mailbox.
+    pub(super) fn took(&self, bytes: &[u8]) {
+        self.door.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn send(&self, to: &PublicKey, bytes: Vec<u8>) {
+        let lane = match bytes.len() <= URGENT_BYTES_MAX {
+            true => Lane::Urgent,
+            false => Lane::Ordinary,
+        };
+        // What does not get through is said again by whoever means it.
+        _ = self.network.send(to, lane, bytes);
+    }
+
+    /// Somebody wants to join, and waits for the answer. Whether there is room for one more.
+    pub(super) fn await_join(&mut self, join: &Join, reply: SyncSender<Answer>) -> bool {
+        let has_room = self.joining.len() < JOINING_MAX;
+        if has_room {
+            self.joining.insert(*join.certificate.machine(), reply);
+        } else {
+            let what = "too many machines join at once; try again in a moment".to_owned();
+            _ = reply.try_send(Answer::Refused(what));
+        }
+        has_room
+    }
+
+    /// A machine has joined, or may not.
+    pub(super) fn on_joined(
+        &mut self,
+        machine: &PublicKey,
+        outcome: Result<lease::Client, overlay::Refused>,
+        roll: Roll,
+        book: &Book,
+    ) {
+        let answer = match outcome {
+            Err(refused) => Answer::Refused(refused.to_string()),
+            Ok(client) => {
+                let others = book.machines().filter(|(other, _)| *other != client);
+                let others = others.map(|(_, machine)| (machine.key, machine.addresses.clone()));
+                Answer::Joined(Box::new(Ticket {
+                    client,
+                    founder: self.membership.founder,
+                    roll,
+                    machines: others.collect(),
+                    certificate: self.membership.certificate.clone(),
+                }))
+            }
+        };
+        if let Some(reply) = self.joining.remove(machine) {
+            // Whoever waited may be gone.
+            _ = reply.try_send(answer);
+        }
+    }
+
+    /// The group's book of machines has changed, or may have.
+    pub(super) fn read_book(&mut self, book: &Book, me: &PublicKey) -> Result<(), Failure> {
+        let others = book.machines().filter(|(_, machine)| machine.key != *me);
+        let machines: Vec<_> =
+            others.map(|(_, machine)| (machine.key, machine.addresses.clone())).collect();
+        if machines == self.membership.machines || machines.is_empty() {
+            return Ok(());
+        }
+        for (key, addresses) in &machines {
+            match book.is_revoked(key) {
+                true => {
+                    self.door.known().remove(key);
+                    self.network.forget(key);
+                }
+                false => self.meet(key, addresses),
+            }
+        }
+        self.network.reconsider();
+        self.membership.machines = machines;
+        self.membership.save(&self.directory)
+    }
+
+    /// The members are others, or may be.
+    pub(super) fn read_roll(&mut self) -> Result<(), Failure> {
+        let roll = self.ear.roll();
+        if roll.seats == self.membership.roll.seats {
+            return Ok(());
+        }
+        self.membership.roll = roll;
+        self.membership.save(&self.directory)
+    }
+
+    /// Who should be members, if not those who are.
+    pub(super) fn wish(members: &[Seat], book: &Book) -> Option<Vec<Seat>> {
+        let machines = book.machines().filter(|(_, machine)| !book.is_revoked(&machine.key));
+        let seats = machines.map(|(_, machine)| Seat { key: machine.key, incarnation: 0 });
+        let seats: Vec<Seat> = seats.take(MEMBERS).collect();
+        (members.len() < MEMBERS && seats.len() == MEMBERS).then_some(seats)
+    }
+}

@@ -1,0 +1,106 @@
+//! Several machines in one process, each with its own directory, sockets and threads.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::{Duration, Instant},
+};
+
+use super::*;
+
+const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Waits for something that comes by itself.
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what} takes too long");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+fn found(name: &str) -> (Home, Machine) {
+    let home = Home::new(name);
+    Machine::init(&home.0, Some(ANYWHERE)).unwrap();
+    let machine = Machine::start(&home.0).unwrap();
+    (home, machine)
+}
+
+fn join(founder: &Home, name: &str) -> (Home, Machine) {
+    let home = Home::new(name);
+    let code = Machine::invite(&founder.0, HOUR).unwrap();
+    Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
+    let machine = Machine::start(&home.0).unwrap();
+    (home, machine)
+}
+
+fn members(machine: &Machine) -> usize {
+    machine.standing().group.members
+}
+
+#[test]
+fn a_machine_that_joins_sees_the_tree_and_changes_it() {
+    let (first, one) = found("pair-1");
+    mkdir(&one, &FileId::ROOT, "early");
+    let (_second, two) = join(&first, "pair-2");
+    assert_eq!(names(&two, &FileId::ROOT), ["early"]);
+    mkdir(&two, &FileId::ROOT, "late");
+    assert_eq!(names(&one, &FileId::ROOT), ["early", "late"]);
+    assert_eq!((members(&one), one.standing().group.machines), (1, 2));
+    two.stop().unwrap();
+    one.stop().unwrap();
+}
+
+#[test]
+fn four_machines_are_a_group_that_goes_on_when_one_of_them_is_gone() {
+    let (first, one) = found("four-1");
+    mkdir(&one, &FileId::ROOT, "early");
+    let (_second, two) = join(&first, "four-2");
+    let (_third, three) = join(&first, "four-3");
+    let (_fourth, four) = join(&first, "four-4");
+    until("growing", || [&one, &two, &three, &four].into_iter().all(|m| members(m) == 4));
+    for (number, machine) in [&one, &two, &three, &four].into_iter().enumerate() {
+        mkdir(machine, &FileId::ROOT, &format!("by-{number}"));
+    }
+    let all = ["by-0", "by-1", "by-2", "by-3", "early"];
+    assert_eq!(names(&three, &FileId::ROOT), all);
+    // The one that has made the cell, and leads.
+    one.stop().unwrap();
+    mkdir(&two, &FileId::ROOT, "without");
+    let names_left = names(&four, &FileId::ROOT);
+    assert_eq!(names_left, ["by-0", "by-1", "by-2", "by-3", "early", "without"]);
+    let one = Machine::start(&first.0).unwrap();
+    assert_eq!(names(&one, &FileId::ROOT), names_left);
+    for machine in [one, two, three, four] {
+        machine.stop().unwrap();
+    }
+}
+
+#[test]
+fn an_invitation_serves_one_machine_and_no_other() {
+    let (first, one) = found("once-1");
+    let code = Machine::invite(&first.0, HOUR).unwrap();
+    let (second, third) = (Home::new("once-2"), Home::new("once-3"));
+    Machine::join(&second.0, code.reveal(), ANYWHERE).unwrap();
+    let refusal = Machine::join(&third.0, code.reveal(), ANYWHERE).unwrap_err().to_string();
+    assert!(refusal.contains("another machine has used this invitation"), "{refusal}");
+    assert!(!Machine::is_home(&third.0), "nothing half made is taken for a machine");
+    one.stop().unwrap();
+}
+
+#[test]
+fn who_can_not_be_reached_or_invites_to_nowhere_is_told_so() {
+    let home = Home::new("nowhere");
+    Machine::init(&home.0, None).unwrap();
+    let refusal = Machine::invite(&home.0, HOUR).unwrap_err().to_string();
+    assert!(refusal.contains("croft init --listen"), "{refusal}");
+    let (first, one) = found("nowhere-1");
+    let code = Machine::invite(&first.0, HOUR).unwrap();
+    one.stop().unwrap();
+    let second = Home::new("nowhere-2");
+    let refusal = Machine::join(&second.0, code.reveal(), ANYWHERE).unwrap_err().to_string();
+    assert!(refusal.contains("is it running?"), "{refusal}");
+    let refusal = Machine::join(&second.0, "croft1nonsense", ANYWHERE).unwrap_err().to_string();
+    assert!(refusal.contains("croft invite"), "{refusal}");
+}
