@@ -50,7 +50,7 @@ impl World {
         let home = std::env::temp_dir().join(&name);
         let path = std::env::temp_dir().join(format!("{name}-on"));
         fs::create_dir_all(&path).unwrap();
-        Machine::init(&home).unwrap();
+        Machine::init(&home, None).unwrap();
         let mut world = World { tree: Weak::new(), mount: None, machine: None, home, path };
         world.start(options).then_some(world)
     }

@@ -154,7 +154,7 @@ const _: () = assert!(order::BYTES_MAX <= HELD_BYTES_MAX);
 pub struct Member<N> {
     settings: Settings,
     identity: Identity<N>,
-    directory: Directory,
+    pub(crate) directory: Directory,
     replica: Replica<N>,
     /// The machines of the cell.
     book: Book,

@@ -13,7 +13,7 @@ use wire::Message;
 
 use group::{Ed25519, Seat, Tip};
 
-use crate::{Base, Identity, Input, Member, Output, Recovery, Settings};
+use crate::{Base, Identity, Input, Loaded, Member, Output, Recovery, Settings};
 
 const ME: Client = Client(7);
 
@@ -224,6 +224,22 @@ fn a_deadline_that_falls_due_is_decided_like_anything_else() {
     assert_eq!(scene.log.len(), decided);
     assert_eq!(scene.node.wake_at(), None, "it is not decided again while it waits to be safe");
     assert!(matches!(scene.persist()[0].lease.body, Down::Recall(_)));
+}
+
+#[test]
+fn a_member_whose_records_are_in_a_store_gives_its_whole_state_when_they_are_loaded() {
+    let now = Instant::from_secs(50);
+    let (settings, group) =
+        (Settings { is_stored: true, ..Settings::default() }, group::Settings::default());
+    let mut member = Member::new(settings, group, identity(), first(), now);
+    let whole = member.whole_state().unwrap();
+    let records = member.directory().records().unwrap();
+    member.checkpoint().unwrap();
+    member.release_all();
+    assert_eq!(member.whole_state(), None);
+    let loaded = Loaded { everything: Some(records), ..Loaded::default() };
+    loaded.hand_to(&mut member.directory);
+    assert_eq!(member.whole_state(), Some(whole));
 }
 
 mod joining {

@@ -61,6 +61,22 @@ fn what_is_saved_is_loaded_also_after_opening_again() {
 }
 
 #[test]
+fn a_state_of_others_leaves_nothing_of_what_was_there() {
+    let scratch = Scratch::new("store");
+    let store = Store::open(&scratch.path).unwrap();
+    let old = vec![
+        (key("1", None), Some(file(1))),
+        (key("1", Some("a")), Some(Record::Entry(entry("1.1")))),
+    ];
+    store.save(3, b"three", old).unwrap();
+    let new = vec![(key("1", None), Some(file(9))), (key("2", None), Some(file(2)))];
+    store.replace(7, b"seven", new).unwrap();
+    assert_eq!(store.checkpoint().unwrap(), Some((7, b"seven".to_vec())));
+    let everything = store.load(&Absent::everything()).unwrap().everything.unwrap();
+    assert_eq!(everything, [(key("1", None), file(9)), (key("2", None), file(2))]);
+}
+
+#[test]
 fn names_come_in_pages_and_end_where_the_directory_does() {
     let scratch = Scratch::new("store");
     let store = Store::open(&scratch.path).unwrap();
