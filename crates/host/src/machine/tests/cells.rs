@@ -78,6 +78,33 @@ fn four_machines_are_a_group_that_goes_on_when_one_of_them_is_gone() {
 }
 
 #[test]
+fn what_three_of_four_have_is_whole_without_the_one_that_has_made_the_cell() {
+    let (first, one) = found("rest-1");
+    let work = mkdir(&one, &FileId::ROOT, "work");
+    for number in 0..300 {
+        mkdir(&one, &work, &format!("{number:03}"));
+    }
+    let others = ["rest-2", "rest-3", "rest-4"].map(|name| join(&first, name));
+    until("growing", || others.iter().all(|(_, machine)| members(machine) == 4));
+    let before = names(&others[1].1, &work);
+    assert_eq!(before.len(), 300);
+    one.stop().unwrap();
+    drop(first);
+    let homes = others.map(|(home, machine)| {
+        // As if all of them had lost their power at once.
+        drop(machine);
+        home
+    });
+    let machines = homes.each_ref().map(|home| Machine::start(&home.0).unwrap());
+    assert_eq!(names(&machines[2], &work), before);
+    mkdir(&machines[0], &work, "after");
+    assert_eq!(names(&machines[1], &work).len(), 301);
+    for machine in machines {
+        machine.stop().unwrap();
+    }
+}
+
+#[test]
 fn an_invitation_serves_one_machine_and_no_other() {
     let (first, one) = found("once-1");
     let code = Machine::invite(&first.0, HOUR).unwrap();
