@@ -3,6 +3,8 @@
 //! The leader is asked first, and all when nothing came that can be believed. What enough members say is so:
 //! one of them is honest, and members say only what follows from decisions.
 
+use std::collections::BTreeSet;
+
 use base::{Digest, Duration, Instant, PublicKey};
 use directory::message::Request;
 use group::{Decision, Notary, Roll, Sealable as _, Seat, Trust};
@@ -20,8 +22,8 @@ pub struct Ear<N> {
     repeat: Duration,
     /// Since when nothing was believed although something was asked.
     unanswered_since: Option<Instant>,
-    /// Somebody says that there have been changes of members.
-    is_behind: bool,
+    /// Members who say that there have been changes of members. At most as many as there are.
+    ahead: BTreeSet<Seat>,
 }
 
 impl<N: Notary> Ear<N> {
@@ -36,8 +38,8 @@ impl<N: Notary> Ear<N> {
     ) -> Option<Ear<N>> {
         let leader = roll.leader;
         let trust = Trust::new(roll)?;
-        let (unanswered_since, is_behind) = (None, false);
-        Some(Ear { client, group, notary, trust, leader, repeat, unanswered_since, is_behind })
+        let (unanswered_since, ahead) = (None, BTreeSet::new());
+        Some(Ear { client, group, notary, trust, leader, repeat, unanswered_since, ahead })
     }
 
     /// The members, as far as is known.
@@ -66,7 +68,8 @@ impl<N: Notary> Ear<N> {
     pub fn say(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Vec<(Seat, Vec<u8>)>) {
         let since = *self.unanswered_since.get_or_insert(now);
         let is_unanswered = now.since(since) >= self.repeat;
-        if !(is_unanswered || self.is_behind) {
+        let is_behind = self.ahead.len() >= self.trust.seats().witnesses();
+        if !(is_unanswered || is_behind) {
             return out.push((self.leader, bytes));
         }
         let whose = wire::seal(&Message::Whose(self.trust.epoch()));
@@ -80,20 +83,26 @@ impl<N: Notary> Ear<N> {
     pub fn on_word(&mut self, from: &PublicKey, word: Word) -> Option<Vec<u8>> {
         let seat = *self.trust.seats().list().iter().find(|seat| seat.key == *from)?;
         let Word { slot, leader, bytes } = word;
-        self.is_behind |= slot.epoch > self.trust.epoch();
+        if slot.epoch > self.trust.epoch() {
+            self.ahead.insert(seat);
+        }
         if !self.trust.on_word(seat, slot.height, slot.index, &bytes) {
             return None;
         }
-        (self.leader, self.unanswered_since) = (leader, None);
+        self.unanswered_since = None;
+        // A hint of one, who may lie.
+        if self.trust.seats().contains(&leader) {
+            self.leader = leader;
+        }
         Some(bytes)
     }
 
     /// Somebody, be it who it may, shows how the members have changed. Whether they are others now than was
     /// known.
     pub fn on_changes(&mut self, changes: &[Decision]) -> bool {
-        self.is_behind = false;
         let is_news = self.trust.on_changes(changes, &self.group, &self.notary);
         if is_news {
+            self.ahead.clear();
             self.leader = *self.trust.seats().leader(0);
         }
         is_news
@@ -152,6 +161,15 @@ mod tests {
         assert_eq!(whom(&mut ear, now + REPEAT).len(), 4);
         assert_eq!(ear.on_word(&seat(4).key, word(3, 4, b"yes")), Some(b"yes".to_vec()));
         assert_eq!(whom(&mut ear, now + 2 * REPEAT), [seat(4)], "who is believed says who leads");
+        ear.on_word(
+            &seat(1).key,
+            Word { slot: Slot { height: 9, ..word(3, 1, b"").slot }, ..word(3, 77, b"no") },
+        );
+        ear.on_word(
+            &seat(3).key,
+            Word { slot: Slot { height: 9, ..word(3, 1, b"").slot }, ..word(3, 77, b"no") },
+        );
+        assert_eq!(whom(&mut ear, now + 2 * REPEAT), [seat(4)], "a stranger leads nobody");
     }
 
     #[test]
@@ -170,12 +188,14 @@ mod tests {
     fn who_hears_of_a_later_epoch_asks_who_sits_there_now() {
         let (mut ear, now) = (ear(), Instant::from_secs(10));
         ear.on_word(&seat(1).key, word(9, 1, b"yes"));
+        assert_eq!(whom(&mut ear, now).len(), 1, "one may lie");
+        ear.on_word(&seat(3).key, word(9, 1, b"yes"));
         let mut said = Vec::new();
         ear.say(now, ear.seal(request()), &mut said);
         let asked = said.iter().filter(|(_, bytes)| wire::open(bytes) == Ok(Message::Whose(3)));
         assert_eq!(asked.count(), 4);
-        assert!(!ear.on_changes(&[]), "nobody could show anything");
-        assert_eq!(whom(&mut ear, now).len(), 1);
+        assert!(!ear.on_changes(&[]), "that shows nothing");
+        assert_eq!(whom(&mut ear, now).len(), 4);
     }
 
     #[test]

@@ -259,7 +259,8 @@ impl<N: Notary> Replica<N> {
         (0..members.list().len()).map(move |n| members.list()[n]).filter(move |seat| *seat != me)
     }
 
-    fn is_alone(&self) -> bool {
+    /// Whether there are no other members.
+    pub fn is_alone(&self) -> bool {
         self.members.list() == [self.me]
     }
 

@@ -4,7 +4,7 @@
 //! Members answer only with outputs of decided commands, so one honest member is enough. They also say things
 //! that nobody has asked for; those have a place in the order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Digest, Domain};
 
@@ -19,8 +19,12 @@ const WORDS: Domain = Domain::new("group words v1");
 
 /// So many requests can be open at once.
 const SLOTS_MAX: usize = 1_024;
-/// So many places of the order are remembered, the latest.
+/// So many places of the order are remembered, the latest: of those where enough has been heard, and of each
+/// member of those where it alone, or too few with it, have said something.
 const PLACES_MAX: usize = 1_024;
+
+/// A place of the order: a height and a number.
+type Place = (u64, u32);
 
 /// A group, as somebody outside knows it.
 #[derive(Debug)]
@@ -29,9 +33,14 @@ pub struct Trust {
     seats: Seats,
     /// Open requests. At most [`SLOTS_MAX`], each with one answer of each member.
     slots: BTreeMap<u64, Voices>,
-    /// What is said at places of the order, each a height and a number. None where enough has been heard. At
-    /// most [`PLACES_MAX`].
-    places: BTreeMap<(u64, u32), Option<Voices>>,
+    /// What is said at places of the order where not enough has been heard. Each has a member that speaks there.
+    places: BTreeMap<Place, Voices>,
+    /// Where each member speaks. At most [`PLACES_MAX`] of each, so that nobody crowds out anybody else.
+    speaking: BTreeMap<Seat, BTreeSet<Place>>,
+    /// Where enough has been heard. At most [`PLACES_MAX`].
+    believed: BTreeSet<Place>,
+    /// Up to here nothing is heard any more.
+    past: Option<Place>,
     /// What each member says about who the members are, if it is news.
     news: BTreeMap<Seat, Roll>,
 }
@@ -53,8 +62,9 @@ impl Trust {
     /// A group with these members. None if they can't be a group.
     pub fn new(roll: Roll) -> Option<Trust> {
         let seats = Seats::new(roll.seats)?.led_by(roll.leader);
-        let (slots, places, news) = Default::default();
-        Some(Trust { epoch: roll.epoch, seats, slots, places, news })
+        let (slots, places, speaking, believed, past, news) = Default::default();
+        let epoch = roll.epoch;
+        Some(Trust { epoch, seats, slots, places, speaking, believed, past, news })
     }
 
     /// The members that it knows, with their leader.
@@ -98,16 +108,37 @@ impl Trust {
         if !self.seats.contains(&from) {
             return false;
         }
-        let place = self.places.entry((height, index)).or_insert_with(|| Some(Voices::default()));
-        let Some(voices) = place else { return false };
-        let is_believed = voices.hear(from, words, &self.seats);
-        if is_believed {
-            *place = None;
+        let place = (height, index);
+        if self.past.is_some_and(|past| place <= past) || self.believed.contains(&place) {
+            return false;
         }
-        if self.places.len() > PLACES_MAX {
-            self.places.pop_first();
+        let is_believed = self.places.entry(place).or_default().hear(from, words, &self.seats);
+        let speaking = self.speaking.entry(from).or_default();
+        speaking.insert(place);
+        if is_believed {
+            self.believe(place);
+        } else if speaking.len() > PLACES_MAX
+            && let Some(first) = speaking.pop_first()
+            && let Some(Voices(voices)) = self.places.get_mut(&first)
+        {
+            voices.remove(&from);
+            if voices.is_empty() {
+                self.places.remove(&first);
+            }
         }
         is_believed
+    }
+
+    fn believe(&mut self, place: Place) {
+        for seat in self.places.remove(&place).into_iter().flat_map(|Voices(voices)| voices) {
+            if let Some(speaking) = self.speaking.get_mut(&seat.0) {
+                speaking.remove(&place);
+            }
+        }
+        self.believed.insert(place);
+        if self.believed.len() > PLACES_MAX {
+            self.past = self.past.max(self.believed.pop_first());
+        }
     }
 
     /// Nobody waits for the answer any more.
@@ -159,9 +190,11 @@ impl Trust {
     fn adopt(&mut self, epoch: u64, seats: Seats) {
         (self.epoch, self.seats) = (epoch, seats);
         self.news.clear();
-        for Voices(voices) in self.slots.values_mut().chain(self.places.values_mut().flatten()) {
+        for Voices(voices) in self.slots.values_mut().chain(self.places.values_mut()) {
             voices.retain(|seat, _| self.seats.contains(seat));
         }
+        self.places.retain(|_, Voices(voices)| !voices.is_empty());
+        self.speaking.retain(|seat, _| self.seats.contains(seat));
     }
 }
 
@@ -223,6 +256,28 @@ mod tests {
             trust.on_word(seat(0), height, 0, b"lie");
         }
         assert_eq!(trust.places.len(), PLACES_MAX);
+    }
+
+    #[test]
+    fn a_liar_with_much_to_say_of_the_future_keeps_nobody_from_being_heard() {
+        let mut trust = trust();
+        for height in 0..2 * PLACES_MAX as u64 {
+            trust.on_word(seat(0), u64::MAX - height, 0, b"lie");
+        }
+        assert!(!trust.on_word(seat(1), 5, 0, b"truth"));
+        assert!(trust.on_word(seat(2), 5, 0, b"truth"));
+        assert!(!trust.on_word(seat(3), 5, 0, b"truth"), "it is believed once");
+    }
+
+    #[test]
+    fn what_is_long_past_is_not_believed_again() {
+        let mut trust = trust();
+        for height in 0..2 * PLACES_MAX as u64 {
+            trust.on_word(seat(0), height, 0, b"truth");
+            assert!(trust.on_word(seat(1), height, 0, b"truth"));
+        }
+        assert!(!trust.on_word(seat(2), 3, 0, b"truth") && !trust.on_word(seat(3), 3, 0, b"truth"));
+        assert_eq!((trust.places.len(), trust.believed.len()), (0, PLACES_MAX));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use base::{Digest, Domain, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 use group::{Ed25519, Roll, Seat, Tip};
 use lease::Client;
-use node::{Identity, Join};
+use node::{Identity, Join, Whereabouts};
 use overlay::{Certificate, Code, Invitation, Terms, Text, Users};
 
 use crate::{
@@ -54,7 +54,7 @@ pub(crate) struct Membership {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Errand {
     /// "I want to be one of you."
-    Join { certificate: Certificate, addresses: Vec<SocketAddr> },
+    Join(Box<Join>),
 }
 
 /// The answer.
@@ -87,7 +87,8 @@ impl Membership {
         key::make(&directory.join("key"))?;
         key::make(&directory.join("authority"))?;
         let machine = key::read(&directory.join("key"))?;
-        let invitation = Membership::invitation(directory, Duration::from_secs(3_600))?;
+        // It is used when the machine first starts, whenever that is.
+        let invitation = Membership::invitation(directory, CERTIFICATE)?;
         let seat = Seat { key: machine.public(), incarnation: 0 };
         let first = Tip::first(vec![seat]).expect("one is a group");
         Ok(Membership {
@@ -138,15 +139,21 @@ impl Membership {
         code: &Code,
         listen: SocketAddr,
     ) -> Result<Membership, Failure> {
-        key::make(&directory.join("key"))?;
-        let machine = key::read(&directory.join("key"))?;
+        let path = directory.join("key");
+        // After a join that came to nothing it is there: the invitation may be used up for it.
+        if !path.exists() {
+            key::make(&path)?;
+        }
+        let machine = key::read(&path)?;
         let (key, limits) = (machine.clone(), Limits::default());
         let network =
             Network::start(NetworkSettings { key, bind: listen, limits }, Arc::new(Nobody))?;
         let listen = network.address()?;
         let certificate = certify(&code.invitation, &machine)?;
         let authority = *code.invitation.authority();
-        let errand = Errand::Join { certificate: certificate.clone(), addresses: vec![listen] };
+        let join =
+            Join::new(certificate.clone(), whereabouts(Some(listen)), &machine, seconds_now());
+        let errand = Errand::Join(Box::new(join));
         let mut last = Failure::Unfit("the invitation names no address; ask for another".into());
         for address in code.addresses() {
             let ticket = network
@@ -201,11 +208,15 @@ impl Membership {
         Digest::of(GROUP, self.founder.key.as_bytes())
     }
 
-    /// What the machine's group is told of it at each start.
-    pub(crate) fn own_join(&self) -> Join {
-        let addresses = self.listen.into_iter().collect();
-        Join { certificate: self.certificate.clone(), addresses, heard: seconds_now() }
+    /// What the group is told of the machine that has founded it.
+    pub(crate) fn own_join(&self, key: &SecretKey) -> Join {
+        Join::new(self.certificate.clone(), whereabouts(self.listen), key, seconds_now())
     }
+}
+
+/// Where a machine is that listens there from now on.
+fn whereabouts(listen: Option<SocketAddr>) -> Whereabouts {
+    Whereabouts { addresses: listen.into_iter().collect(), number: seconds_now() }
 }
 
 /// Lets nobody in: whoever joins does not listen yet.

@@ -179,9 +179,9 @@ impl Group {
         }
         let mut out = Vec::new();
         let mut member = recovery.finish(&mut out);
-        if member.replica().members().list() == [member.replica().seat()] {
-            // Whoever founds a cell is the first to join it, and says so again if it has moved.
-            let join = Box::new(membership.own_join());
+        if member.replica().is_alone() && member.book().client(&me.0).is_none() {
+            // Whoever founds a cell is the first to join it.
+            let join = Box::new(membership.own_join(&key));
             member.step(clock.now(), Input::Join(join), &mut out);
         }
         let peers = match membership.listen {
@@ -211,7 +211,7 @@ impl Group {
         group.make_room();
         group.follow(out, &mut Vec::new())?;
         let mut out = Vec::new();
-        group.read_book(&mut out)?;
+        group.read_book(&mut out);
         group.follow(out, &mut Vec::new())?;
         group.tell_standing();
         Ok(group)
@@ -259,7 +259,7 @@ impl Group {
             for bytes in said.drain(..) {
                 desk.hear(&bytes);
             }
-            self.read_roll()?;
+            self.read_roll();
             self.content.owe(self.owed_bytes());
             if self.is_log_long()
                 || self.member.directory().sizes().changes > CHANGES_MAX
@@ -288,7 +288,12 @@ impl Group {
     /// Does what the member wants done, until it wants nothing more.
     fn follow(&mut self, mut out: Vec<Output>, said: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         while !out.is_empty() {
-            let (mut is_book_read, mut is_replaced) = (true, false);
+            let is_replaced = out.contains(&Output::Replaced);
+            if is_replaced {
+                // Before the log says so: a log that goes on from a state that is not there is of no use.
+                self.replace_store()?;
+            }
+            let mut is_book_read = !is_replaced;
             let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
             for output in out.drain(..) {
@@ -305,6 +310,11 @@ impl Group {
                             peers.send(&to.key, bytes);
                         }
                     }
+                    Output::Joined { machine, outcome: Err(refused) } if machine == self.me.0 => {
+                        return Err(Failure::Unfit(format!(
+                            "this machine can't be of its cell: {refused}"
+                        )));
+                    }
                     Output::Joined { machine, outcome } => {
                         let roll = Roll::from(self.member.replica().tip());
                         if let Some(peers) = &mut self.peers {
@@ -312,7 +322,7 @@ impl Group {
                         }
                         is_book_read = false;
                     }
-                    Output::Replaced => is_replaced = true,
+                    Output::Replaced => {}
                     Output::Load(absent) => wanted = Some(absent),
                     Output::Stale => {
                         let what = "this machine's disk is older than what it has said; make a new \
@@ -321,11 +331,8 @@ impl Group {
                     }
                 }
             }
-            if is_replaced {
-                self.replace_store()?;
-            }
-            if !is_book_read || is_replaced {
-                self.read_book(&mut out)?;
+            if !is_book_read {
+                self.read_book(&mut out);
             }
             if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;
@@ -339,16 +346,10 @@ impl Group {
         Ok(())
     }
 
-    /// Whether there are no other members.
-    fn is_alone(&self) -> bool {
-        let replica = self.member.replica();
-        replica.members().list() == [replica.seat()]
-    }
-
     /// This machine's client wants something.
     fn on_letter(&mut self, request: Request, out: &mut Vec<Output>) {
         let (now, (me, client)) = (self.clock.now(), self.me);
-        if self.is_alone() {
+        if self.member.replica().is_alone() {
             let bytes = wire::seal(&Message::Request(request));
             return self.member.step(now, Input::Heard { from: client, bytes, key: None }, out);
         }
@@ -406,10 +407,10 @@ impl Group {
     /// Tells a client what follows from a decision.
     fn say(&mut self, to: Client, slot: Slot, bytes: Vec<u8>, said: &mut Vec<Vec<u8>>) {
         let (me, client) = self.me;
-        if to == client && self.is_alone() {
+        let replica = self.member.replica();
+        if to == client && replica.is_alone() {
             return said.push(bytes);
         }
-        let replica = self.member.replica();
         let Some(peers) = self.peers.as_mut().filter(|_| replica.is_member()) else { return };
         let word = Word { slot, leader: replica.tip().leader, bytes };
         if to == client {
@@ -427,24 +428,23 @@ impl Group {
     }
 
     /// The book of machines may have changed: others may have to be met, or to sit in the group.
-    fn read_book(&mut self, out: &mut Vec<Output>) -> Result<(), Failure> {
-        let Some(peers) = &mut self.peers else { return Ok(()) };
-        peers.read_book(self.member.book(), &self.me.0)?;
+    fn read_book(&mut self, out: &mut Vec<Output>) {
+        let Some(peers) = &mut self.peers else { return };
+        peers.read_book(self.member.book(), &self.me.0);
         let members = self.member.replica().members().list();
         if let Some(seats) = Peers::wish(members, self.member.book()) {
             self.member.step(self.clock.now(), Input::Wish(seats), out);
         }
-        Ok(())
     }
 
     /// The members may have changed: this machine's client has to know whom to ask.
-    fn read_roll(&mut self) -> Result<(), Failure> {
-        let Some(peers) = &mut self.peers else { return Ok(()) };
+    fn read_roll(&mut self) {
+        let Some(peers) = &mut self.peers else { return };
         let tip = self.member.replica().tip();
         if tip.epoch > peers.ear().roll().epoch {
             peers.ear().on_changes(tip.lineage.changes());
         }
-        peers.read_roll()
+        peers.read_roll();
     }
 
     /// Everything that the store has is void; what the member has now takes its place.
@@ -452,8 +452,14 @@ impl Group {
         let Some(checkpoint) = self.member.checkpoint() else {
             return Err(Failure::Unfit("a state came that can't be stored; start again".into()));
         };
-        self.store.replace(checkpoint.mark, &checkpoint.state, checkpoint.changes)?;
-        self.stored = Stored { mark: checkpoint.mark, height: checkpoint.height };
+        while !self.make_room() {
+            let full = std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+            self.wait(Failure::of("can't take a state into", "store")(full))?;
+        }
+        self.go_on();
+        // The log may hold words of this member that are not safe yet, so it stays from where it was.
+        self.store.replace(self.stored.mark, &checkpoint.state, checkpoint.changes)?;
+        self.stored.height = checkpoint.height;
         Ok(())
     }
 
@@ -563,11 +569,13 @@ impl Group {
             }
             return Ok(());
         }
-        let Some(checkpoint) = self.member.checkpoint() else { return Ok(()) };
-        if checkpoint.mark > self.stored.mark {
+        if self.has_news() {
+            let Some(checkpoint) = self.member.checkpoint() else { return Ok(()) };
+            // Else the store could know more than the log after a crash.
+            self.patiently(|group| group.log.sync())?;
             self.store.save(checkpoint.mark, &checkpoint.state, checkpoint.changes)?;
             // The log goes back to the checkpoint before this one, in case this one turns out bad.
-            self.log.drop_before(self.stored.mark + 1)?;
+            self.log.drop_before(self.stored.mark.min(checkpoint.mark) + 1)?;
             self.stored = Stored { mark: checkpoint.mark, height: checkpoint.height };
         }
         self.log_bytes = 0;

@@ -108,7 +108,8 @@ impl Machine {
         }
         fs::create_dir_all(directory).map_err(Failure::of("can't make", directory))?;
         let mut entries = fs::read_dir(directory).map_err(Failure::of("can't read", directory))?;
-        if entries.next().is_some() {
+        // A key is what is left of joining that came to nothing.
+        if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != "key")) {
             let what = format!(
                 "{} is not empty; name a new directory, or an empty one",
                 directory.display()

@@ -29,10 +29,15 @@ impl<T> Mailbox<T> {
         Mailbox { state, arrived: Condvar::new(), count_max }
     }
 
-    /// Puts a letter in, if there is room. Whether there was.
+    /// Puts a letter in, if it is open and there is room. Whether it is in.
     pub(crate) fn post(&self, letter: T) -> bool {
+        self.post_within(letter, self.count_max)
+    }
+
+    /// The same, if there are so few: whoever has no more to say than others leaves room for them.
+    pub(crate) fn post_within(&self, letter: T, count_max: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = state.letters.len() < self.count_max;
+        let has_room = state.letters.len() < count_max && !state.is_closed;
         if has_room {
             state.letters.push_back(letter);
             self.arrived.notify_one();
@@ -87,6 +92,7 @@ mod tests {
         let mailbox = Mailbox::new(2);
         mailbox.post(7);
         mailbox.close();
+        assert!(!mailbox.post(8), "whoever goes on talking does not keep it open");
         assert_eq!(mailbox.take(None).unwrap(), [7]);
         assert!(mailbox.take(None).is_none());
     }

@@ -2,33 +2,60 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use base::{Malformed, PublicKey};
+use base::{Domain, Malformed, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize, io};
 use lease::Client;
-use overlay::{Certificate, Refused, Register, Users};
+use overlay::{Certificate, Refused, Register, Users, Vouched};
+
+const WHEREABOUTS: Domain = Domain::new("whereabouts of a machine v1");
+
+/// Where a machine says that it can be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Whereabouts {
+    /// The addresses. At most [`Whereabouts::ADDRESSES_MAX`].
+    #[borsh(deserialize_with = "read_addresses")]
+    pub addresses: Vec<SocketAddr>,
+    /// Of two that a machine has said the one with the greater number counts.
+    pub number: u64,
+}
+
+impl Whereabouts {
+    /// A machine is reached at no more addresses.
+    pub const ADDRESSES_MAX: usize = 4;
+}
 
 /// A machine that wants to be, or is, one of the cell.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Join {
     /// What it shows.
     pub certificate: Certificate,
-    /// Where it can be reached. At most [`Join::ADDRESSES_MAX`].
-    #[borsh(deserialize_with = "read_addresses")]
-    pub addresses: Vec<SocketAddr>,
+    /// Where it can be reached.
+    pub whereabouts: Whereabouts,
+    /// The machine's own, over its whereabouts: else whoever has seen the certificate could move it elsewhere.
+    signature: Signature,
     /// When it was heard, in seconds since 1970, by the clock of the member that has heard it.
     pub heard: u64,
 }
 
 impl Join {
-    /// A machine is reached at no more addresses.
-    pub const ADDRESSES_MAX: usize = 4;
+    /// What the machine with this key says, heard at this moment in seconds since 1970.
+    pub fn new(
+        certificate: Certificate,
+        whereabouts: Whereabouts,
+        key: &SecretKey,
+        heard: u64,
+    ) -> Join {
+        let signature = key.sign(WHEREABOUTS, &base::encode(&whereabouts));
+        Join { certificate, whereabouts, signature, heard }
+    }
 
-    /// Whether the certificate is good, as far as can be told from it alone.
-    pub(crate) fn check(&self, authority: &PublicKey) -> Result<(), Refused> {
-        if self.addresses.len() > Join::ADDRESSES_MAX {
-            return Err(Refused::AddressesTooMany);
-        }
-        self.certificate.verify(authority, self.heard).map(drop)
+    /// What the certificate says, if all is as it seems, as far as can be told from this alone.
+    pub(crate) fn check(&self, authority: &PublicKey) -> Result<Vouched<'_>, Refused> {
+        let vouched = self.certificate.verify(authority, self.heard)?;
+        let bytes = base::encode(&self.whereabouts);
+        let signed = vouched.machine.verify(WHEREABOUTS, &bytes, &self.signature);
+        signed.map_err(|_| Refused::KeyNotShown)?;
+        Ok(vouched)
     }
 }
 
@@ -46,8 +73,7 @@ pub struct Machine {
     /// The key that it is known by.
     pub key: PublicKey,
     /// Where it can be reached, as it has last said.
-    #[borsh(deserialize_with = "read_addresses")]
-    pub addresses: Vec<SocketAddr>,
+    pub whereabouts: Whereabouts,
 }
 
 impl Book {
@@ -72,11 +98,17 @@ impl Book {
         self.register.check(key).is_err()
     }
 
-    /// Whoever is the first to speak as a client is the only one from then on. Whether this is that one.
-    pub(crate) fn is_its(&mut self, client: Client, key: &PublicKey) -> bool {
-        let machine = Machine { key: *key, addresses: Vec::new() };
-        let known = self.machines.entry(client).or_insert(machine);
-        known.key == *key && self.register.check(key).is_ok()
+    /// Whether a client is the machine with this key.
+    pub(crate) fn is_its(&self, client: Client, key: &PublicKey) -> bool {
+        let known = self.machines.get(&client);
+        known.is_some_and(|known| known.key == *key) && !self.is_revoked(key)
+    }
+
+    /// In a group without an authority: whoever is the first to speak as a client that was admitted is the
+    /// only one from then on.
+    pub(crate) fn come(&mut self, client: Client, key: &PublicKey) {
+        let whereabouts = Whereabouts::default();
+        self.machines.entry(client).or_insert(Machine { key: *key, whereabouts });
     }
 
     /// Takes a machine in, or notes where it is now; says which client it is and for whom it may act.
@@ -85,28 +117,29 @@ impl Book {
         join: &Join,
         authority: &PublicKey,
     ) -> Result<(Client, Users), Refused> {
-        join.check(authority)?;
-        let vouched = join.certificate.verify(authority, join.heard)?;
-        self.register.check(&vouched.machine)?;
-        let known = self.client(&vouched.machine);
-        if known.is_none() {
-            self.register.admit(&vouched, join.heard)?;
+        let vouched = join.check(authority)?;
+        let (key, users) = (vouched.machine, vouched.users().clone());
+        self.register.check(&key)?;
+        let whereabouts = join.whereabouts.clone();
+        let known = self.machines.iter_mut().find(|(_, machine)| machine.key == key);
+        if let Some((client, machine)) = known {
+            if whereabouts.number > machine.whereabouts.number {
+                machine.whereabouts = whereabouts;
+            }
+            return Ok((*client, users));
         }
         let last = self.machines.last_key_value().map_or(0, |(client, _)| client.0);
-        let client = known.or_else(|| Some(Client(last.checked_add(1)?)));
-        let client = client.ok_or(Refused::InvitationsTooMany)?;
-        if self.machines.len() >= Register::COUNT_MAX && known.is_none() {
-            return Err(Refused::InvitationsTooMany);
-        }
-        let machine = Machine { key: vouched.machine, addresses: join.addresses.clone() };
-        self.machines.insert(client, machine);
-        Ok((client, vouched.users().clone()))
+        let next = last.checked_add(1).filter(|_| self.machines.len() < Register::COUNT_MAX);
+        let client = Client(next.ok_or(Refused::InvitationsTooMany)?);
+        self.register.admit(&vouched, join.heard)?;
+        self.machines.insert(client, Machine { key, whereabouts });
+        Ok((client, users))
     }
 }
 
 fn read_addresses<R: io::Read>(reader: &mut R) -> io::Result<Vec<SocketAddr>> {
     let addresses: Vec<SocketAddr> = Vec::deserialize_reader(reader)?;
-    match addresses.len() <= Join::ADDRESSES_MAX {
+    match addresses.len() <= Whereabouts::ADDRESSES_MAX {
         true => Ok(addresses),
         false => Err(Malformed::new("a machine with more addresses than it may have").into()),
     }

@@ -10,7 +10,7 @@ mod member;
 mod order;
 mod recovery;
 
-pub use book::{Book, Join, Machine};
+pub use book::{Book, Join, Machine, Whereabouts};
 pub use directory::Settings;
 pub use loaded::{Loaded, Page};
 pub use member::{Checkpoint, Identity, Input, Member, Output};

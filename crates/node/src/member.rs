@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use base::{Digest, Instant, Machine, Malformed, PublicKey};
+use base::{Digest, Instant, Machine as _, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
 use group::{Decision, Notary, Replica, Seat, Tip};
 use lease::Client;
@@ -15,7 +15,7 @@ use wire::{Message, Slot};
 
 use crate::{
     Loaded, Settings,
-    book::{Book, Join},
+    book::{Book, Join, Machine},
     order::{self, Order},
 };
 
@@ -162,7 +162,7 @@ pub struct Member<N> {
     admitting: BTreeSet<Client>,
     /// What the decisions that were applied leave behind.
     applied: Tip,
-    /// Decided and not applied. At most [`DUE_MAX`], and what the other members decide meanwhile.
+    /// Decided and not applied. At most [`DUE_MAX`], and what follows from one message.
     due: VecDeque<Due>,
     /// So many commands of the first are applied, and have had so much to say.
     done: (usize, u32),
@@ -333,7 +333,7 @@ impl<N: Notary + Clone> Member<N> {
             }
         };
         let order = Order::Do { command: Command::Heard { client: from, request }, by };
-        if self.is_alone() && key.is_none() || self.is_authentic(&order) {
+        if self.replica.is_alone() && key.is_none() || self.is_authentic(&order) {
             self.order(now, order, out);
         } else {
             self.strange += 1;
@@ -341,11 +341,18 @@ impl<N: Notary + Clone> Member<N> {
     }
 
     fn on_told(&mut self, now: Instant, from: Seat, bytes: &[u8], out: &mut Vec<Output>) {
+        if self.due.len() >= DUE_MAX {
+            // Whoever can't keep up asks for what it has missed when it can.
+            return;
+        }
         let Ok(Message::Member(message)) = wire::open(bytes) else {
             self.malformed += 1;
             return;
         };
-        let is_fit = self.are_fit(message.commands());
+        // Others have no say in what is decided, so nobody has to look at what they want.
+        let commands = message.commands();
+        let is_fit =
+            commands.is_empty() || self.replica.members().contains(&from) && self.are_fit(commands);
         let input = group::Input::Heard { from, message: *message, is_fit };
         self.group(now, input, out);
     }
@@ -367,9 +374,10 @@ impl<N: Notary + Clone> Member<N> {
         let Some(authority) = &self.identity.authority else { return };
         let known = self.book.client(&machine).filter(|client| {
             let known = self.book.machine(*client);
-            known.is_some_and(|known| known.addresses == join.addresses)
+            let is_news = |known: &Machine| join.whereabouts.number > known.whereabouts.number;
+            !known.is_some_and(is_news)
         });
-        match (join.check(authority), known) {
+        match (join.check(authority).map(drop), known) {
             (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
             (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
                 out.push(Output::Joined { machine, outcome: Ok(client) });
@@ -484,10 +492,13 @@ impl<N: Notary + Clone> Member<N> {
     ) -> Option<Command> {
         match Order::of(bytes).ok()? {
             Order::Do { command, by } => {
-                if let (Command::Heard { client, .. }, Some((key, _))) = (&command, &by)
-                    && !self.book.is_its(*client, key)
-                {
-                    return None;
+                if let (Command::Heard { client, .. }, Some((key, _))) = (&command, &by) {
+                    if self.identity.authority.is_none() && self.directory.hears(*client) {
+                        self.book.come(*client, key);
+                    }
+                    if !self.book.is_its(*client, key) {
+                        return None;
+                    }
                 }
                 Some(command)
             }
@@ -522,11 +533,6 @@ impl<N: Notary + Clone> Member<N> {
         out.push(Output::Replaced);
     }
 
-    /// Whether nobody else has to believe what this member has heard.
-    fn is_alone(&self) -> bool {
-        self.replica.members().list().len() == 1
-    }
-
     /// Whether everything that was decided is applied.
     fn is_abreast(&self) -> bool {
         self.applied.height == self.replica.tip().height
@@ -540,7 +546,7 @@ impl<N: Notary + Clone> Member<N> {
     }
 }
 
-impl<N: Notary + Clone> Machine for Member<N> {
+impl<N: Notary + Clone> base::Machine for Member<N> {
     type Input = Input;
     type Output = Output;
 

@@ -247,10 +247,12 @@ mod joining {
 
     use std::net::SocketAddr;
 
+    use group::{Notary as _, Sealable as _};
     use overlay::{Invitation, Refused, Terms};
+    use wire::Said;
 
     use super::*;
-    use crate::Join;
+    use crate::{Join, Whereabouts};
 
     const NOW: u64 = 1_000_000;
 
@@ -268,7 +270,8 @@ mod joining {
         let machine = SecretKey::from_seed([machine; 32]);
         let certificate = invitation.certify(&machine, NOW + 1_000).unwrap();
         let addresses = vec![SocketAddr::from(([127, 0, 0, 1], 7_001))];
-        Input::Join(Box::new(Join { certificate, addresses, heard }))
+        let whereabouts = Whereabouts { addresses, number: 1 };
+        Input::Join(Box::new(Join::new(certificate, whereabouts, &machine, heard)))
     }
 
     fn scene() -> Scene {
@@ -325,6 +328,44 @@ mod joining {
         let expired = Err(Refused::InvitationExpired { seconds });
         assert_eq!(scene.join(join(&late, 12, NOW + 60 + seconds)), [expired]);
         assert_eq!(scene.node.book().machines().count(), 1);
+    }
+
+    #[test]
+    fn only_a_machine_itself_says_where_it_is_and_what_it_said_last_counts() {
+        let mut scene = scene();
+        let one = invitation(1);
+        scene.join(join(&one, 11, NOW));
+        let machine = SecretKey::from_seed([11; 32]);
+        let at = |port: u16, number, key: &SecretKey| {
+            let certificate = one.certify(&machine, NOW + 1_000).unwrap();
+            let addresses = vec![SocketAddr::from(([127, 0, 0, 1], port))];
+            let whereabouts = Whereabouts { addresses, number };
+            Input::Join(Box::new(Join::new(certificate, whereabouts, key, NOW)))
+        };
+        let liar = SecretKey::from_seed([13; 32]);
+        assert_eq!(scene.join(at(9, 5, &liar)), [Err(Refused::KeyNotShown)]);
+        scene.join(at(7_002, 3, &machine));
+        scene.join(at(7_001, 2, &machine));
+        let known = scene.node.book().machine(Client(1)).unwrap();
+        assert_eq!(known.whereabouts.addresses[0].port(), 7_002);
+    }
+
+    #[test]
+    fn nobody_is_in_the_book_who_has_only_spoken() {
+        let mut scene = scene();
+        scene.join(join(&invitation(1), 11, NOW));
+        let stranger = SecretKey::from_seed([12; 32]);
+        let request =
+            Request { lease: Upward { session: 1, stamp: scene.now, body: Up::Renew }, ask: None };
+        for client in [Client(1), Client(u32::MAX)] {
+            let said = Said { client, request: &request };
+            let seal = Ed25519::new(stranger.clone()).seal(&said.sealed_bytes(&identity().group));
+            let bytes = wire::seal(&Message::Sealed(request.clone(), seal));
+            scene.join(Input::Heard { from: client, bytes, key: Some(stranger.public()) });
+        }
+        let keys: Vec<_> = scene.node.book().machines().map(|(_, machine)| machine.key).collect();
+        assert_eq!(keys, [SecretKey::from_seed([11; 32]).public()]);
+        assert_eq!(scene.join(join(&invitation(2), 14, NOW)), [Ok(Client(2))]);
     }
 
     #[test]

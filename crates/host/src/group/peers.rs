@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::SyncSender,
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base::PublicKey;
@@ -28,6 +28,8 @@ use super::Post;
 
 /// A client asks again, and then all, after this time.
 const REPEAT: Duration = Duration::from_millis(500);
+/// The most frames that wait for the member, and whatever else; the rest of its mailbox is for others.
+const FRAMES_MAX: usize = 512;
 /// The most bytes of frames that wait for the member.
 const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Up to this size a frame counts as small.
@@ -45,11 +47,12 @@ const MEMBERS: usize = 4;
 pub(crate) struct Peers {
     directory: PathBuf,
     membership: Membership,
+    /// Who waits until then to hear whether a machine has joined. At most [`JOINING_MAX`]. These go before the
+    /// network, which waits for them.
+    joining: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     network: Network,
     ear: Ear<Ed25519>,
     door: Arc<Door>,
-    /// Who waits to hear whether a machine has joined. At most [`JOINING_MAX`].
-    joining: BTreeMap<PublicKey, SyncSender<Answer>>,
 }
 
 /// Lets in who is of the cell, and passes on what they say.
@@ -77,7 +80,7 @@ impl Reception for Door {
     fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) {
         let size = bytes.len();
         if self.waiting.fetch_add(size, Ordering::Relaxed) + size > FRAME_BYTES_MAX
-            || !self.inbox.post(Post::Frame { from: *from, bytes })
+            || !self.inbox.post_within(Post::Frame { from: *from, bytes }, FRAMES_MAX)
         {
             self.waiting.fetch_sub(size, Ordering::Relaxed);
         }
@@ -85,14 +88,14 @@ impl Reception for Door {
 
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8> {
         let answer = match base::decode(&bytes, ERRAND_BYTES_MAX) {
-            Ok(Errand::Join { certificate, addresses }) if *certificate.machine() == from.key => {
+            Ok(Errand::Join(mut join)) if *join.certificate.machine() == from.key => {
                 let (reply, answer) = std::sync::mpsc::sync_channel(1);
-                let join = Box::new(Join { certificate, addresses, heard: seconds_now() });
+                join.heard = seconds_now();
                 self.inbox.post(Post::Join { join, reply });
                 let late = "the group does not answer; look at `croft status` there, and try again";
                 answer.recv_timeout(JOIN_MAX).unwrap_or_else(|_| Answer::Refused(late.into()))
             }
-            Ok(Errand::Join { .. }) => Answer::Refused(
+            Ok(Errand::Join(_)) => Answer::Refused(
                 "that is the certificate of another machine; join on that one".into(),
             ),
             Err(malformed) => Answer::Refused(malformed.to_string()),
@@ -123,10 +126,10 @@ impl Peers {
         let peers = Peers {
             directory: directory.into(),
             membership,
+            joining: BTreeMap::new(),
             network,
             ear,
             door,
-            joining: BTreeMap::new(),
         };
         for (key, addresses) in &peers.membership.machines {
             peers.meet(key, addresses);
@@ -164,9 +167,11 @@ impl Peers {
 
     /// Somebody wants to join, and waits for the answer. Whether there is room for one more.
     pub(super) fn await_join(&mut self, join: &Join, reply: SyncSender<Answer>) -> bool {
+        let now = Instant::now();
+        self.joining.retain(|_, (_, until)| *until > now);
         let has_room = self.joining.len() < JOINING_MAX;
         if has_room {
-            self.joining.insert(*join.certificate.machine(), reply);
+            self.joining.insert(*join.certificate.machine(), (reply, now + JOIN_MAX));
         } else {
             let what = "too many machines join at once; try again in a moment".to_owned();
             _ = reply.try_send(Answer::Refused(what));
@@ -186,7 +191,8 @@ impl Peers {
             Err(refused) => Answer::Refused(refused.to_string()),
             Ok(client) => {
                 let others = book.machines().filter(|(other, _)| *other != client);
-                let others = others.map(|(_, machine)| (machine.key, machine.addresses.clone()));
+                let others =
+                    others.map(|(_, machine)| (machine.key, machine.whereabouts.addresses.clone()));
                 Answer::Joined(Box::new(Ticket {
                     client,
                     founder: self.membership.founder,
@@ -196,42 +202,47 @@ impl Peers {
                 }))
             }
         };
-        if let Some(reply) = self.joining.remove(machine) {
+        if let Some((reply, _)) = self.joining.remove(machine) {
             // Whoever waited may be gone.
             _ = reply.try_send(answer);
         }
     }
 
     /// The group's book of machines has changed, or may have.
-    pub(super) fn read_book(&mut self, book: &Book, me: &PublicKey) -> Result<(), Failure> {
+    pub(super) fn read_book(&mut self, book: &Book, me: &PublicKey) {
         let others = book.machines().filter(|(_, machine)| machine.key != *me);
-        let machines: Vec<_> =
-            others.map(|(_, machine)| (machine.key, machine.addresses.clone())).collect();
-        if machines == self.membership.machines || machines.is_empty() {
-            return Ok(());
+        let (gone, machines): (Vec<_>, Vec<_>) = others
+            .map(|(_, machine)| (machine.key, machine.whereabouts.addresses.clone()))
+            .partition(|(key, _)| book.is_revoked(key));
+        for (key, _) in &gone {
+            self.door.known().remove(key);
+            self.network.forget(key);
         }
         for (key, addresses) in &machines {
-            match book.is_revoked(key) {
-                true => {
-                    self.door.known().remove(key);
-                    self.network.forget(key);
-                }
-                false => self.meet(key, addresses),
-            }
+            self.meet(key, addresses);
         }
         self.network.reconsider();
-        self.membership.machines = machines;
-        self.membership.save(&self.directory)
+        // An empty book is that of somebody who has not heard of anything yet.
+        if machines != self.membership.machines && book.client(me).is_some() {
+            self.membership.machines = machines;
+            self.save();
+        }
     }
 
     /// The members are others, or may be.
-    pub(super) fn read_roll(&mut self) -> Result<(), Failure> {
+    pub(super) fn read_roll(&mut self) {
         let roll = self.ear.roll();
-        if roll.seats == self.membership.roll.seats {
-            return Ok(());
+        if roll.seats != self.membership.roll.seats {
+            self.membership.roll = roll;
+            self.save();
         }
-        self.membership.roll = roll;
-        self.membership.save(&self.directory)
+    }
+
+    /// What is not saved is found out again after the next start, if only by asking more.
+    fn save(&self) {
+        if let Err(failure) = self.membership.save(&self.directory) {
+            eprintln!("croft: {failure}; going on without");
+        }
     }
 
     /// Who should be members, if not those who are.
