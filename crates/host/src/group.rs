@@ -129,8 +129,8 @@ pub struct Standing {
     pub failure: Option<String>,
 }
 
-/// How long promises last. In a cell of one nobody else can want a lease, so it lasts, also through a
-/// night in which the machine sleeps.
+/// How long promises last: as long as the session that they are made in, also through a night in which the
+/// machine sleeps. Whoever else wants something has it recalled.
 pub(crate) fn terms() -> Terms {
     Terms { lease: Duration::from_secs(10 * 365 * 86_400), ..Terms::default() }
 }
