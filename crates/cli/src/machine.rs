@@ -331,9 +331,7 @@ impl Running {
         if path.is_file() {
             bail!("can't mount at {}: it is a file; name an empty directory", path.display());
         }
-        let machine = &self.machine;
-        let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
-        let tree = Arc::new(Tree::new(desk, content, mount::Settings::default()));
+        let tree = Arc::new(Tree::new(&self.machine, mount::Settings::default()));
         own_root(&tree).context("can't take the tree over")?;
         let mount = Mount::start(Arc::clone(&tree), path, &self.options)
             .with_context(|| format!("can't mount at {}", path.display()))?;

@@ -59,6 +59,14 @@ pub enum Call {
         /// Whether nobody else might have one.
         is_exclusive: bool,
     },
+    /// Returns a file's record when the content in it is right, and goes on being right until it is said
+    /// to be forgotten.
+    Hold {
+        /// The file.
+        file: FileId,
+        /// And nobody else may have it to read: the content is about to change.
+        writes: bool,
+    },
     /// Something changes. What the client decides (identifiers of new files, whether something is
     /// open) may be left at its default: it is filled in.
     Do(Act),
@@ -151,8 +159,10 @@ pub enum Reply {
     Done,
     /// What a name stands for; also of a new file. With its record, if that is at hand.
     Entry(Entry, Option<Arc<File>>),
-    /// It is done, and this file, as it was before, has lost its last name.
+    /// It is done, and this file, as it was before, is no more.
     Gone(Arc<File>),
+    /// It is done, and this file, as it was before, has lost its last name; somebody has it open.
+    Nameless(Arc<File>),
     /// It is done, and this is the record of the file now.
     Changed(Arc<File>),
     /// A file's record. Its access, times, content and links are right.

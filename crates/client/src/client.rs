@@ -1,14 +1,17 @@
 //! The client: told what programs ask and what the group says, it answers both.
 
+use std::collections::BTreeMap;
+
 use base::{Duration, FileId, Instant, Machine};
 use directory::{
     Actor, Operation, Refusal,
     message::{Ask, Request, Response},
+    record::Content,
 };
 use lease::{
-    Holder, Kind, Scope, Terms,
+    Field, Holder, Kind, Knowledge, Scope, Terms,
     holder::{Input as Lease, Output as Held},
-    message::{Up, Upward},
+    message::{Recall, Up, Upward},
 };
 
 use crate::{
@@ -35,6 +38,9 @@ pub struct Client {
     /// Leases that go back when everything up to a place is applied. At most as many as there are
     /// leases, and parts of them.
     pub(crate) returning: Vec<Returning>,
+    /// What is wanted back, and is kept until whoever keeps bytes has said what became of them. At most as
+    /// many as there may be leases.
+    pub(crate) recalled: BTreeMap<Wanted, Recall>,
     /// Leases on files that are no more, to be given back together. At most [`LITTER_MAX`].
     pub(crate) litter: Vec<(Scope, Kind)>,
     pub(crate) litter_at: Option<Instant>,
@@ -86,6 +92,9 @@ pub struct Settings {
     pub pending_max: usize,
     /// The most calls that wait for something.
     pub calls_max: usize,
+    /// Whether whoever calls remembers what it is told: then it hears what it has to forget, and is asked for
+    /// its last words before the right to change a content goes.
+    pub has_memory: bool,
     /// The most open files. Each may take a few leases, which can't be given back meanwhile.
     pub handles_max: usize,
 }
@@ -104,6 +113,7 @@ impl Settings {
             pending_max: 10_000,
             calls_max: 1_024,
             handles_max: 16_384,
+            has_memory: false,
         }
     }
 }
@@ -129,6 +139,17 @@ pub enum Input {
     },
     /// The group has said something.
     Heard(Response),
+    /// Everything that there was to say of contents in something that is wanted back is said.
+    Yield(Wanted),
+}
+
+/// Something that is wanted back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// The lease.
+    pub lease: Scope,
+    /// The part of it.
+    pub part: Scope,
 }
 
 /// What a client wants done.
@@ -147,6 +168,17 @@ pub enum Output {
         /// What came of it.
         result: Result<Reply, Failure>,
     },
+    /// Whoever remembers what it was told of this must not rely on it any more. What comes after this, only
+    /// after it was forgotten.
+    Forget {
+        /// What.
+        part: Scope,
+        /// The number of the file that it is about, if that is known.
+        serial: Option<u64>,
+    },
+    /// Something is wanted back that it takes to change contents: they have to be told as they are now, which
+    /// can still be done, and then [`Input::Yield`].
+    Recalled(Wanted),
     /// The session is lost, and with it every handle and everything that was not pushed.
     Lost {
         /// What the group has not acknowledged, whole and in order: to be kept for whoever did it.
@@ -175,6 +207,7 @@ impl Client {
             questions: Questions::new(settings.terms.repeat),
             queue: Queue::new(),
             returning: Vec::new(),
+            recalled: BTreeMap::new(),
             litter: Vec::new(),
             litter_at: None,
             renew_at: None,
@@ -206,6 +239,25 @@ impl Client {
     /// Whether the group has everything up to a place.
     pub fn is_pushed(&self, place: u64) -> bool {
         !self.pending.has_until(place)
+    }
+
+    /// Until when what it has said can be relied on, if nothing is said to be forgotten before.
+    pub fn relied_until(&self) -> Instant {
+        self.holder.relied_until()
+    }
+
+    /// A file's content, if that is right now, and may be changed if need be.
+    pub fn holds(&self, now: Instant, file: &FileId, writes: bool) -> Option<&Content> {
+        let is_known = |field: Field, may_write: bool| match self.holder.knows(now, &field.of(file))
+        {
+            Knowledge::Writes => true,
+            Knowledge::Reads => !may_write,
+            Knowledge::None => false,
+        };
+        let is_held = is_known(Field::Content, writes)
+            && (!writes || is_known(Field::Times, true) && is_known(Field::Access, false));
+        let record = self.facts.record(file).filter(|_| self.facts.has(file, &Field::Content));
+        record.map(|record| &record.content).filter(|_| is_held)
     }
 
     /// How many leases it holds.
@@ -325,6 +377,7 @@ impl Machine for Client {
             }
             Input::Cancel { call } => self.on_cancel(call, out),
             Input::Heard(response) => self.on_heard(now, response, out),
+            Input::Yield(wanted) => self.on_yield(now, wanted, out),
         }
         self.finish(now, out);
     }

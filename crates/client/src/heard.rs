@@ -1,21 +1,25 @@
 //! What the group says, and what of it is believed.
 
-use base::{Instant, Machine};
+use base::{Duration, Instant, Machine};
 use directory::{
     Key, Refusal,
     message::{Answer, Provision, Response, Value},
 };
-use lease::{Field, Kind, Scope, holder::Input as Lease, message::Down};
+use lease::{
+    Field, Kind, Scope,
+    holder::Input as Lease,
+    message::{Down, Downward, Recall},
+};
 
 use crate::{
-    client::{Client, Output},
+    client::{Client, Output, Wanted},
     queue::{Job, Waiting, Waits},
     supply::Lack,
 };
 
 impl Client {
     pub(crate) fn on_heard(&mut self, now: Instant, response: Response, out: &mut Vec<Output>) {
-        let Response { lease, values, applied, answer } = response;
+        let Response { mut lease, values, applied, answer } = response;
         let session = self.holder.session();
         if lease.session != session {
             return;
@@ -43,6 +47,9 @@ impl Client {
                 self.drop_consequences(now, scope);
             }
         }
+        if let Down::Recall(recalls) = &mut lease.body {
+            self.keep_back(recalls, out);
+        }
         let mut wanted = Vec::new();
         self.holder.step(now, Lease::Heard(lease), &mut wanted);
         if self.holder.session() == session {
@@ -63,6 +70,36 @@ impl Client {
             self.renew_at = None;
             self.retry(now, |waits| *waits == Waits::Session, out);
         }
+    }
+
+    /// Keeps recalls from being heard until whoever keeps bytes has told of them. To the group it is as if
+    /// they took longer.
+    fn keep_back(&mut self, recalls: &mut Vec<Recall>, out: &mut Vec<Output>) {
+        // Everything that it takes to say that a content has changed: whoever gives up one of them first might wait
+        // for it while others wait for the rest.
+        let fields = [Field::Access, Field::Times, Field::Content, Field::Whole, Field::Tree];
+        let is_kept = |recall: &Recall| fields.contains(&recall.part.field);
+        if !self.settings.has_memory {
+            return;
+        }
+        for recall in recalls.extract_if(.., |recall| is_kept(recall)) {
+            let wanted = Wanted { lease: recall.lease.clone(), part: recall.part.clone() };
+            if self.recalled.len() < self.settings.budget || self.recalled.contains_key(&wanted) {
+                // The later number counts.
+                if self.recalled.insert(wanted.clone(), recall).is_none() {
+                    out.push(Output::Recalled(wanted));
+                }
+            }
+        }
+    }
+
+    /// All is told that there was to tell before something goes back.
+    pub(crate) fn on_yield(&mut self, now: Instant, wanted: Wanted, out: &mut Vec<Output>) {
+        let Some(recall) = self.recalled.remove(&wanted) else { return };
+        // It says nothing of how long the session goes on: that was heard with it.
+        let (session, stamp, span) = (self.holder.session(), Instant::START, Duration::ZERO);
+        let body = Down::Recall(vec![recall]);
+        self.tell(now, Lease::Heard(Downward { session, stamp, span, body }), out);
     }
 
     /// Drops what the group itself may have changed, as a consequence of something else, although we

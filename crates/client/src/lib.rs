@@ -33,7 +33,7 @@ mod ear;
 mod heard;
 
 pub use call::{Call, Failure, Modes, Reply, Ways};
-pub use client::{Client, Input, Output, Settings};
+pub use client::{Client, Input, Output, Settings, Wanted};
 pub use ear::Ear;
 
 #[cfg(test)]

@@ -28,6 +28,16 @@ pub(crate) fn answer(sight: &mut Sight<'_>, actor: &Actor, call: &Call) -> Resul
             let fields = [Field::Access, Field::Times, Field::Content, Field::Parent];
             Ok(Reply::File(known(sight, file, &fields)?))
         }
+        Call::Hold { file, writes: false } => {
+            Ok(Reply::File(known(sight, file, &[Field::Content])?))
+        }
+        Call::Hold { file, writes: true } => {
+            // What it takes to say that the content has changed.
+            let write = |field: Field| Want { scope: field.of(file), kind: Kind::Write };
+            let wants = [read(Field::Access, file), write(Field::Times), write(Field::Content)];
+            sight.know(&wants)?;
+            Ok(Reply::File(sight.file(file)?))
+        }
         Call::List { directory, after, count } => {
             let record = known(sight, directory, &[Field::Access])?;
             is_directory(&record)?;

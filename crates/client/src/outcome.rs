@@ -71,7 +71,7 @@ impl Client {
                         && let Some(before) = self.facts.record(&file)
                         && before.links > 0
                     {
-                        reply = Reply::Gone(Arc::clone(before));
+                        reply = Reply::Nameless(Arc::clone(before));
                     }
                     if matches!(operation.act, Act::SetAttr { .. } | Act::SetContent { .. })
                         && self.facts.is_whole(&file)
@@ -176,6 +176,10 @@ impl Client {
         part: Scope,
         out: &mut Vec<Output>,
     ) {
+        if self.settings.has_memory {
+            let serial = self.facts.record(&part.file).map(|record| record.serial);
+            out.push(Output::Forget { part: part.clone(), serial });
+        }
         match self.pending.last_touching(&part) {
             Some(place) => {
                 self.pending.demand(place);
@@ -269,6 +273,7 @@ impl Client {
         self.handles.lose(is_loss);
         self.questions.lose();
         self.returning.clear();
+        self.recalled.clear();
         self.litter.clear();
         (self.litter_at, self.renew_at, self.ahead) = (None, None, None);
         // What would have been said in the old session is pointless.

@@ -224,7 +224,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
             }
             ["writes", path, size] => {
                 let file = self.walk(letter, actor, path)?;
-                let content = Content { size: size.parse().unwrap(), manifest: None };
+                let content = Content { size: size.parse().unwrap(), ..Content::default() };
                 Call::Do(Act::SetContent { file, content })
             }
             ["tags", path, name, value] => {
@@ -397,6 +397,10 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                     }
                 }
                 Output::Return { call, result } => self.on_return(letter, call, result),
+                Output::Forget { part, .. } => self.note(&format!("{letter} forgets {part}")),
+                Output::Recalled(wanted) => {
+                    self.note(&format!("{letter} is asked for {}", wanted.part))
+                }
                 Output::Lost { operations, sent, refused } => {
                     let acts = operations.iter().map(|operation| verb(&operation.act));
                     let acts: Vec<&str> = acts.collect();
@@ -421,14 +425,22 @@ impl<F: Fn(Settings) -> Settings> World<F> {
         let said = match result {
             Err(failure) => failure.errno().to_owned(),
             Ok(Reply::Handle(_)) => return,
-            Ok(Reply::Done | Reply::Gone(_) | Reply::Changed(_) | Reply::Entry(..))
-                if !["syncs", "looks"].iter().any(|verb| text.starts_with(verb)) =>
-            {
+            Ok(
+                Reply::Done
+                | Reply::Gone(_)
+                | Reply::Nameless(_)
+                | Reply::Changed(_)
+                | Reply::Entry(..),
+            ) if !["syncs", "looks"].iter().any(|verb| text.starts_with(verb)) => {
                 return;
             }
-            Ok(Reply::Done | Reply::Gone(_) | Reply::Changed(_) | Reply::Entry(..)) => {
-                "done".to_owned()
-            }
+            Ok(
+                Reply::Done
+                | Reply::Gone(_)
+                | Reply::Nameless(_)
+                | Reply::Changed(_)
+                | Reply::Entry(..),
+            ) => "done".to_owned(),
             Ok(Reply::File(file)) => {
                 let sort = match file.sort {
                     Sort::Regular => "file",

@@ -153,7 +153,7 @@ pub enum Act {
     SetContent {
         /// The file.
         file: FileId,
-        /// What they are now.
+        /// What they are now, with whoever does this as their home.
         content: Content,
     },
     /// Bytes of a file are locked or unlocked.

@@ -183,8 +183,12 @@ pub struct Times {
 pub struct Content {
     /// How many bytes.
     pub size: u64,
-    /// The hash of its manifest; none while it is all zeros.
-    pub manifest: Option<Digest>,
+    /// Who has them: the client that last changed them. None of a file that nobody has written.
+    pub home: Option<Client>,
+    /// Which of the contents that this client ever had it is. No two have the same number.
+    pub version: u64,
+    /// The hash of the bytes, if whoever has them has said it.
+    pub digest: Option<Digest>,
 }
 
 /// How a directory numbers its children. No number is given twice.

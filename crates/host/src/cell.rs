@@ -28,6 +28,8 @@ const GROUP: Domain = Domain::new("first group of a cell v1");
 const CERTIFICATE: Duration = Duration::from_secs(3 * 365 * 86_400);
 /// How long whoever asks to join waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of an answer.
+pub(crate) const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of the file.
 const BYTES_MAX: usize = 16 << 20;
 
@@ -47,7 +49,25 @@ pub(crate) struct Membership {
     /// The members of the group, as last known.
     pub(crate) roll: Roll,
     /// The other machines and where they can be reached, as last known.
-    pub(crate) machines: Vec<(PublicKey, Vec<SocketAddr>)>,
+    pub(crate) machines: Vec<Neighbour>,
+}
+
+/// Another machine of the cell.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Neighbour {
+    /// Which client it is.
+    pub(crate) client: Client,
+    /// What it is known by.
+    pub(crate) key: PublicKey,
+    /// Where it can be reached.
+    pub(crate) addresses: Vec<SocketAddr>,
+}
+
+impl Neighbour {
+    pub(crate) fn of(client: Client, machine: &node::Machine) -> Neighbour {
+        let addresses = machine.whereabouts.addresses.clone();
+        Neighbour { client, key: machine.key, addresses }
+    }
 }
 
 /// What one machine asks another, out of turn.
@@ -55,6 +75,26 @@ pub(crate) struct Membership {
 pub(crate) enum Errand {
     /// "I want to be one of you."
     Join(Box<Join>),
+    /// "What are these bytes of the file with this number?"
+    Read {
+        /// The number.
+        serial: u64,
+        /// The first byte.
+        offset: u64,
+        /// How many.
+        length: u64,
+    },
+    /// "Who is that?"
+    Who(Whom),
+}
+
+/// How somebody is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Whom {
+    /// The machine that is this client.
+    Client(Client),
+    /// The machine with this key.
+    Key(PublicKey),
 }
 
 /// The answer.
@@ -62,8 +102,12 @@ pub(crate) enum Errand {
 pub(crate) enum Answer {
     /// "You are", and what there is to know.
     Joined(Box<Ticket>),
-    /// "You may not", and why.
+    /// "No", and why.
     Refused(String),
+    /// "These."
+    Bytes(Vec<u8>),
+    /// "This one."
+    Machine(Neighbour),
 }
 
 /// What a machine that has joined has to know.
@@ -72,7 +116,7 @@ pub(crate) struct Ticket {
     pub(crate) client: Client,
     pub(crate) founder: Seat,
     pub(crate) roll: Roll,
-    pub(crate) machines: Vec<(PublicKey, Vec<SocketAddr>)>,
+    pub(crate) machines: Vec<Neighbour>,
     /// That of the machine that answers.
     pub(crate) certificate: Certificate,
 }
@@ -237,6 +281,10 @@ impl Reception for Nobody {
 fn read_answer(key: &PublicKey, bytes: &[u8], authority: &PublicKey) -> Result<Ticket, Failure> {
     match base::decode::<Answer>(bytes, BYTES_MAX)? {
         Answer::Refused(why) => Err(Failure::Unfit(why)),
+        Answer::Bytes(_) | Answer::Machine(_) => {
+            let what = "it answers something else".to_owned();
+            Err(Failure::Peer { who: format!("{key:?}"), what })
+        }
         Answer::Joined(ticket) => {
             // Else anybody at that address could make up a cell.
             let vouched = ticket.certificate.verify(authority, seconds_now()).map_err(unfit)?;

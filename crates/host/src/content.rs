@@ -205,6 +205,28 @@ impl Content {
         Ok(())
     }
 
+    /// A file without a name, for bytes that are not ours to keep.
+    pub fn scratch(&self) -> Result<File, Failure> {
+        let name = format!("scratch.{}", self.names.fetch_add(1, Ordering::Relaxed));
+        let path = self.files.join("new").join(name);
+        let file = write_new(&path, &[])?;
+        // What is left there after a crash goes when the contents are next opened.
+        remove_file(&path)?;
+        Ok(file)
+    }
+
+    /// Keeps bytes that were written to a file and can't be told of any more, for their owner; where.
+    pub fn rescue(&self, serial: u64, bytes: &mut dyn io::Read) -> Result<PathBuf, Failure> {
+        let home = self.directory.parent().unwrap_or(&self.directory);
+        let recovery = home.join("recovery");
+        fs::create_dir_all(&recovery).map_err(Failure::of("can't make", &recovery))?;
+        let path = recovery.join(format!("{}-inode-{serial}.bytes", crate::Clock.wall()));
+        let mut file = write_new(&path, &[])?;
+        let copied = io::copy(bytes, &mut file).and_then(|_| file.sync_all());
+        copied.map_err(Failure::of("can't write", &path))?;
+        Ok(path)
+    }
+
     /// Removes whatever a file has here.
     pub fn remove(&self, serial: u64) -> Result<(), Failure> {
         let state = self.look(serial)?;

@@ -7,19 +7,21 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
     thread,
     time::Duration,
 };
 
-use base::{Instant, Machine};
-use client::{Call, Client, Failure, Input, Output, Reply, Settings};
+use base::{FileId, Instant, Machine};
+use client::{Call, Client, Failure, Input, Output, Reply, Settings, Wanted};
 use directory::{
     Act, Actor, Operation,
     message::{Ask, Request},
+    record::Content,
 };
+use lease::Scope;
 use wire::Message;
 
 use crate::{clock::Clock, group::Post, mailbox::Mailbox};
@@ -28,6 +30,16 @@ use crate::{clock::Clock, group::Post, mailbox::Mailbox};
 pub const CALL_MAX: Duration = Duration::from_secs(60);
 /// While something is under way, deadlines are looked at as often as this.
 const BEAT: Duration = Duration::from_millis(100);
+
+/// Whoever remembers what the client has said: the kernel, on whose behalf it is asked. Called while the
+/// client waits, so it has to be quick, and may not call the client.
+pub trait Memory: Send + Sync {
+    /// What was said of this may not be relied on any more. The number is that of the file, if it is known.
+    fn forget(&self, part: &Scope, serial: Option<u64>);
+    /// The right to change contents in this is wanted back: what is not told has to be, and then
+    /// [`Desk::give_up`].
+    fn recalled(&self, wanted: Wanted);
+}
 
 /// What the client says to its group.
 #[derive(Debug)]
@@ -44,6 +56,12 @@ pub struct Desk {
     woken: Condvar,
     /// How often something may have been lost with a session.
     losses: AtomicU64,
+    /// Until when what was said can be relied on, in nanoseconds.
+    relied_until: AtomicU64,
+    /// The next number of a content.
+    version_next: AtomicU64,
+    me: lease::Client,
+    memory: Mutex<Option<Weak<dyn Memory>>>,
     clock: Clock,
     group: Arc<Mailbox<Post>>,
     /// Takes what was lost with a session.
@@ -87,6 +105,9 @@ impl Desk {
         group: Arc<Mailbox<Post>>,
         on_lost: Box<dyn Fn(Lost) + Send + Sync>,
     ) -> (Arc<Desk>, thread::JoinHandle<()>) {
+        let me = settings.client;
+        // As those of sessions, these are never used again in a later life.
+        let version_next = AtomicU64::new(settings.session);
         let state = State {
             client: Client::new(settings),
             call_next: 1,
@@ -100,7 +121,19 @@ impl Desk {
         };
         let state = Mutex::new(state);
         let (woken, losses) = (Condvar::new(), AtomicU64::new(0));
-        let desk = Arc::new(Desk { state, woken, losses, clock, group, on_lost });
+        let (relied_until, memory) = (AtomicU64::new(0), Mutex::new(None));
+        let desk = Arc::new(Desk {
+            state,
+            woken,
+            losses,
+            relied_until,
+            version_next,
+            me,
+            memory,
+            clock,
+            group,
+            on_lost,
+        });
         let keeper = Arc::clone(&desk);
         let thread = thread::spawn(move || keeper.keep_time());
         (desk, thread)
@@ -143,6 +176,38 @@ impl Desk {
         // It may have come to its end at the last moment; a call that can't be cancelled goes on.
         self.lock().waiting.remove(&call);
         waiting.wait(Duration::ZERO).unwrap_or(Err(Failure::Cancelled))
+    }
+
+    /// Which client it is.
+    pub fn me(&self) -> lease::Client {
+        self.me
+    }
+
+    /// From now on this is told what to forget, in place of whoever was before, until it is dropped.
+    pub fn remember(&self, memory: &Arc<dyn Memory>) {
+        let mut known = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some(Arc::downgrade(memory));
+    }
+
+    /// How long what is said now can be relied on, unless it is said to be forgotten.
+    pub fn validity(&self) -> Duration {
+        let until = Instant::from_nanos(self.relied_until.load(Ordering::Acquire));
+        until.since(self.clock.now())
+    }
+
+    /// The content of a file, if it is held now, and may be changed if need be.
+    pub fn holds(&self, file: &FileId, writes: bool) -> Option<Content> {
+        self.lock().client.holds(self.clock.now(), file, writes).cloned()
+    }
+
+    /// A number for a content that no other content of this machine ever has.
+    pub fn version(&self) -> u64 {
+        self.version_next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// All is told that there was to tell of something that is wanted back.
+    pub fn give_up(&self, wanted: Wanted) {
+        self.step(&mut self.lock(), Input::Yield(wanted), &mut |_, with| Some(with));
     }
 
     /// The place of the last operation that was performed here.
@@ -222,6 +287,7 @@ impl Desk {
     /// Does what the client wants done.
     fn follow(&self, state: &mut State, returned: &mut Returned<'_>) {
         let mut out = std::mem::take(&mut state.out);
+        let mut unremembered = Vec::new();
         for output in out.drain(..) {
             match output {
                 // What finds no room is said again.
@@ -233,6 +299,15 @@ impl Desk {
                         waiting.put(result);
                     }
                 }
+                Output::Forget { part, serial } => {
+                    if let Some(memory) = self.memory() {
+                        memory.forget(&part, serial);
+                    }
+                }
+                Output::Recalled(wanted) => match self.memory() {
+                    Some(memory) => memory.recalled(wanted),
+                    None => unremembered.push(wanted),
+                },
                 Output::Lost { operations, refused, .. } => {
                     state.lost_until = state.client.place();
                     self.losses.fetch_add(1, Ordering::AcqRel);
@@ -241,6 +316,18 @@ impl Desk {
             }
         }
         state.out = out;
+        self.relied_until.store(state.client.relied_until().as_nanos(), Ordering::Release);
+        // Nobody has bytes that could be told of.
+        for wanted in unremembered {
+            let State { client, out, .. } = state;
+            client.step(self.clock.now(), Input::Yield(wanted), out);
+            self.follow(state, returned);
+        }
+    }
+
+    fn memory(&self) -> Option<Arc<dyn Memory>> {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.as_ref().and_then(Weak::upgrade)
     }
 
     /// Lets deadlines pass, until [`Desk::stop`].

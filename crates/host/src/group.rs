@@ -20,7 +20,7 @@ use node::{Base, Input, Join, Member, Output, Recovery, Settings};
 use wire::{Audience, Message, Slot, Word};
 
 use crate::{
-    Content, Failure, Log, Store,
+    Content, Failure, Log, Neighbours, Store,
     ballast::Ballast,
     cell::{Answer, Membership},
     clock::Clock,
@@ -144,6 +144,7 @@ impl Group {
         clock: Clock,
         inbox: Arc<Mailbox<Post>>,
         membership: Membership,
+        neighbours: Arc<Neighbours>,
     ) -> Result<Group, Failure> {
         let key = key::read(&home.join("key"))?;
         let identity = membership.identity(&key);
@@ -185,7 +186,10 @@ impl Group {
             member.step(clock.now(), Input::Join(join), &mut out);
         }
         let peers = match membership.listen {
-            Some(bind) => Some(Peers::start(home, membership, bind, Arc::clone(&inbox))?),
+            Some(bind) => {
+                let (inbox, content) = (Arc::clone(&inbox), Arc::clone(&content));
+                Some(Peers::start(home, membership, bind, inbox, content, neighbours)?)
+            }
             None => None,
         };
         let standing = Arc::default();

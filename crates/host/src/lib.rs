@@ -29,14 +29,16 @@ mod net;
 
 mod control;
 mod machine;
+mod neighbours;
 
 pub use clock::Clock;
 pub use content::Content;
 pub use control::{Control, ask};
-pub use desk::Desk;
+pub use desk::{Desk, Memory};
 pub use failure::Failure;
 pub use log::Log;
 pub use machine::{Machine, Standing};
+pub use neighbours::Neighbours;
 pub use net::{
     Asker, Lane, LaneLimits, LaneStanding, Limits, Network, PeerStanding, Reception, Refusals,
     Settings as NetworkSettings, Standing as NetworkStanding, Welcome,

@@ -32,7 +32,7 @@ use overlay::{Code, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Store,
+    Content, Failure, Neighbours, Store,
     ballast::Ballast,
     cell::Membership,
     clock::Clock,
@@ -42,7 +42,7 @@ use crate::{
     mailbox::Mailbox,
 };
 
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// The most letters between the client and its group. What does not fit is said again.
 const LETTERS_MAX: usize = 1_024;
 /// The most files and names that the client remembers; the kernel remembers more.
@@ -55,6 +55,7 @@ pub struct Machine {
     content: Arc<Content>,
     standing: Arc<Mutex<group::Standing>>,
     inbox: Arc<Mailbox<Post>>,
+    neighbours: Arc<Neighbours>,
     threads: Vec<JoinHandle<()>>,
     /// Held until the end.
     _lock: fs::File,
@@ -147,7 +148,11 @@ impl Machine {
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
         let membership = Membership::read(directory)?;
         let client = membership.client;
-        let group = Group::open(directory, store, bytes, clock, mail, membership)?;
+        let neighbours = Arc::new(Neighbours::default());
+        let beside = Arc::clone(&neighbours);
+        // What the kernel remembers, others may change.
+        let has_memory = membership.listen.is_some();
+        let group = Group::open(directory, store, bytes, clock, mail, membership, beside)?;
         let standing = group.standing();
         let usual = Settings::of(client);
         let settings = Settings {
@@ -155,6 +160,7 @@ impl Machine {
             // Each life has its own numbers of sessions.
             session: life << 32,
             facts_max: FACTS_MAX,
+            has_memory,
             handles_max: usual.handles_max.min(handles_max.try_into().unwrap_or(usize::MAX)),
             ..usual
         };
@@ -169,6 +175,7 @@ impl Machine {
             content,
             standing,
             inbox,
+            neighbours,
             threads: vec![keeper, server],
             _lock: lock,
         })
@@ -187,6 +194,11 @@ impl Machine {
     /// The bytes of files on it.
     pub fn content(&self) -> &Arc<Content> {
         &self.content
+    }
+
+    /// The other machines of its cell.
+    pub fn neighbours(&self) -> &Arc<Neighbours> {
+        &self.neighbours
     }
 
     /// How it stands.

@@ -10,11 +10,9 @@ pub use rustix::io::Errno;
 /// The inode number of the root.
 pub const ROOT: u64 = 1;
 
-/// How long the kernel may believe what it was told, of names that stand for nothing too: nobody but this
-/// machine changes anything yet.
-pub const fn validity() -> Duration {
-    Duration::from_secs(3_600)
-}
+/// How long the kernel may believe what it was told, of names that stand for nothing too, where nobody but this
+/// machine changes anything.
+pub const VALIDITY: Duration = Duration::from_secs(3_600);
 
 /// The process that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +55,10 @@ pub struct Attributes {
 /// What the kernel may believe that is not so any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
-    /// Attributes and bytes of an inode.
+    /// Attributes of an inode.
     Inode(u64),
+    /// Attributes and bytes of an inode.
+    Bytes(u64),
     /// What a name in a directory stands for.
     Name(u64, &'a [u8]),
     /// What any name stands for, or that it stands for nothing.
@@ -93,6 +93,15 @@ pub struct Purpose {
     pub truncates: bool,
     /// It is run as a program.
     pub runs: bool,
+}
+
+/// How something is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Whoever writes may not leave a file that runs as somebody else.
+    pub tames: bool,
+    /// At the end, wherever that is.
+    pub appends: bool,
 }
 
 /// What a front end keeps for a backing file that the kernel uses by itself. Dropping it ends that.

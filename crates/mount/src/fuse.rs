@@ -26,7 +26,7 @@ use fuser::{
 use rustix::fs::OFlags;
 
 use crate::{
-    front::{Allocation, Changes, Errno, Over, Registration, Way, When, validity},
+    front::{Allocation, Change, Changes, Errno, Manner, Over, Registration, Way, When},
     tree::Tree,
     workers::Workers,
 };
@@ -76,6 +76,10 @@ impl Filesystem for Front {
         if config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok() {
             self.tree.allow_direct();
         }
+        if self.tree.is_shared() {
+            // What others have changed, the kernel has to notice before it reads what it remembers.
+            let _ = config.add_capabilities(InitFlags::FUSE_AUTO_INVAL_DATA);
+        }
         let _ = config.set_max_write(WRITE_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);
         if self.has_passthrough
@@ -88,10 +92,15 @@ impl Filesystem for Front {
     }
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let forgotten = self.tree.forgotten();
         caught("lookup", || match self.tree.lookup(parent.0, name.as_bytes()) {
             // An entry without an inode: the kernel may remember that there is none.
-            Err(Errno::NOENT) => reply.entry(&validity(), &attr(&NOTHING), GENERATION),
-            result => reply_entry(reply, result),
+            Err(Errno::NOENT) => reply.entry(&self.tree.validity(), &attr(&NOTHING), GENERATION),
+            result => {
+                let inode = result.as_ref().map_or(0, |attributes| attributes.inode);
+                reply_entry(reply, self.tree.validity(), result);
+                self.tree.doubt(forgotten, Change::Inode(inode));
+            }
         });
     }
 
@@ -100,7 +109,7 @@ impl Filesystem for Front {
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        caught("getattr", || reply_attr(reply, self.tree.getattr(inode.0)));
+        caught("getattr", || reply_attr(reply, self.tree.validity(), self.tree.getattr(inode.0)));
     }
 
     fn setattr(
@@ -130,7 +139,11 @@ impl Filesystem for Front {
                 accessed: atime.map(moment),
                 modified: mtime.map(moment),
             };
-            reply_attr(reply, self.tree.setattr(inode.0, &changes, &caller(request)));
+            reply_attr(
+                reply,
+                self.tree.validity(),
+                self.tree.setattr(inode.0, &changes, &caller(request)),
+            );
         });
     }
 
@@ -157,7 +170,7 @@ impl Filesystem for Front {
                 Some(special) => self.tree.mknod_special(parent.0, name, bits, special, &caller),
                 None => self.tree.mknod(parent.0, name, bits, &caller),
             };
-            reply_entry(reply, result);
+            reply_entry(reply, self.tree.validity(), result);
         });
     }
 
@@ -172,7 +185,11 @@ impl Filesystem for Front {
     ) {
         caught("mkdir", || {
             let mode = mode_of(mode);
-            reply_entry(reply, self.tree.mkdir(parent.0, name.as_bytes(), mode, &caller(request)));
+            reply_entry(
+                reply,
+                self.tree.validity(),
+                self.tree.mkdir(parent.0, name.as_bytes(), mode, &caller(request)),
+            );
         });
     }
 
@@ -199,7 +216,11 @@ impl Filesystem for Front {
         caught("symlink", || {
             let target = target.as_os_str().as_bytes();
             let name = name.as_bytes();
-            reply_entry(reply, self.tree.symlink(parent.0, name, target, &caller(request)));
+            reply_entry(
+                reply,
+                self.tree.validity(),
+                self.tree.symlink(parent.0, name, target, &caller(request)),
+            );
         });
     }
 
@@ -235,7 +256,11 @@ impl Filesystem for Front {
     ) {
         caught("link", || {
             let name = name.as_bytes();
-            reply_entry(reply, self.tree.link(inode.0, parent.0, name, &caller(request)));
+            reply_entry(
+                reply,
+                self.tree.validity(),
+                self.tree.link(inode.0, parent.0, name, &caller(request)),
+            );
         });
     }
 
@@ -285,7 +310,7 @@ impl Filesystem for Front {
             match result {
                 Ok((attributes, opened)) => {
                     let (attr, handle) = (attr(&attributes), FileHandle(opened.handle));
-                    let validity = validity();
+                    let validity = self.tree.validity();
                     match &opened.way {
                         Way::Cached { keeps_pages } => {
                             let flags = open_flags(*keeps_pages);
@@ -320,11 +345,13 @@ impl Filesystem for Front {
     ) {
         caught("read", || {
             let mut reply = Some(reply);
+            let forgotten = self.tree.forgotten();
             let result = self.tree.read(inode.0, offset, size as usize, |bytes| {
                 if let Some(reply) = reply.take() {
                     reply.data(bytes);
                 }
             });
+            self.tree.doubt(forgotten, Change::Bytes(inode.0));
             if let (Err(error), Some(reply)) = (result, reply) {
                 reply.error(errno(error));
             }
@@ -339,13 +366,18 @@ impl Filesystem for Front {
         offset: u64,
         data: &[u8],
         write_flags: WriteFlags,
-        _flags: OpenFlags,
+        flags: OpenFlags,
         _owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         caught("write", || {
-            let tames = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
-            match self.tree.write(inode.0, offset, data, tames) {
+            let manner = Manner {
+                tames: write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+                // What comes from mapped memory has its place.
+                appends: has(flags.0, OFlags::APPEND)
+                    && !write_flags.contains(WriteFlags::FUSE_WRITE_CACHE),
+            };
+            match self.tree.write(inode.0, offset, data, manner) {
                 Ok(()) => reply.written(data.len() as u32),
                 Err(error) => reply.error(errno(error)),
             }
@@ -420,18 +452,21 @@ impl Filesystem for Front {
     ) {
         caught("readdirplus", || {
             let mut count = 0;
-            let validity = validity();
+            let (validity, forgotten) = (self.tree.validity(), self.tree.forgotten());
+            let mut inodes = Vec::new();
             let result = self.tree.readdirplus(inode.0, handle.0, offset, &mut |listed, about| {
                 let (inode, name) = (INodeNo(listed.inode), OsStr::from_bytes(listed.name));
                 let attr = attr(about);
                 let is_full = reply.add(inode, listed.cookie, name, &validity, &attr, GENERATION);
                 count += usize::from(!is_full);
+                inodes.push(inode.0);
                 is_full
             });
             match result {
                 Err(error) if count == 0 => reply.error(errno(error)),
                 _ => reply.ok(),
             }
+            inodes.into_iter().for_each(|inode| self.tree.doubt(forgotten, Change::Inode(inode)));
         });
     }
 

@@ -15,6 +15,7 @@ mod names;
 mod opening;
 mod opens;
 mod room;
+mod shared;
 mod who;
 
 use std::{
@@ -28,7 +29,7 @@ use std::{
 use base::FileId;
 use client::{Call, Failure, Reply};
 use directory::{Act, Actor, File as Record, Refusal};
-use host::{Content, Desk};
+use host::{Content, Desk, Machine, Memory, Neighbours};
 use lease::Name;
 
 use crate::{
@@ -66,6 +67,9 @@ type Tell = dyn Fn(Change<'_>) + Send + Sync;
 pub struct Tree {
     desk: Arc<Desk>,
     content: Arc<Content>,
+    neighbours: Arc<Neighbours>,
+    /// Others may have the same tree, on other machines.
+    is_shared: bool,
     settings: Settings,
     inodes: Inodes,
     opens: Opens,
@@ -84,6 +88,12 @@ pub struct Tree {
     has_stale: AtomicBool,
     /// Told when something changed that the kernel has not asked for.
     on_changed: OnceLock<Box<Tell>>,
+    /// Told what the kernel must not believe from this moment on, without waiting for anything.
+    on_forgotten: OnceLock<Box<Tell>>,
+    /// How often the kernel had to forget something at once.
+    forgotten: AtomicU64,
+    /// What the client knows of this tree.
+    memory: OnceLock<Arc<dyn Memory>>,
     /// How many sessions had been lost when the kernel was last told to forget everything.
     losses: AtomicU64,
     /// Telling the directory of the bytes of this inode fails.
@@ -92,13 +102,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree that this client sees, with its bytes here.
-    pub fn new(desk: Arc<Desk>, content: Arc<Content>, settings: Settings) -> Tree {
+    /// The tree that the client of a machine sees.
+    pub fn new(machine: &Machine, settings: Settings) -> Tree {
+        let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
+        let neighbours = Arc::clone(machine.neighbours());
         let stale: BTreeSet<u64> = content.written_before().into_iter().collect();
         let tree = Tree {
             losses: AtomicU64::new(desk.losses()),
             desk,
             content,
+            is_shared: neighbours.can_be(),
+            neighbours,
             settings,
             inodes: Inodes::new(),
             opens: Opens::default(),
@@ -112,6 +126,9 @@ impl Tree {
             has_stale: AtomicBool::new(!stale.is_empty()),
             stale: Mutex::new(stale),
             on_changed: OnceLock::new(),
+            on_forgotten: OnceLock::new(),
+            forgotten: AtomicU64::new(0),
+            memory: OnceLock::new(),
             #[cfg(test)]
             unreportable: AtomicU64::new(0),
         };
@@ -133,6 +150,17 @@ impl Tree {
     /// midst of a request, so what the kernel may hold meanwhile must not be waited for.
     pub fn tell_changes(&self, tell: impl Fn(Change<'_>) + Send + Sync + 'static) {
         let _ = self.on_changed.set(Box::new(tell));
+    }
+
+    /// Whom to tell what has to be forgotten before anything else happens. It may not wait for the kernel, nor use
+    /// the tree.
+    pub fn tell_forgotten(&self, tell: impl Fn(Change<'_>) + Send + Sync + 'static) {
+        let _ = self.on_forgotten.set(Box::new(tell));
+    }
+
+    /// Whether others may have the same tree, on other machines.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// To be called about once a second: what was written long ago is stored, what is of no use any more
@@ -213,6 +241,12 @@ impl Tree {
 
     fn changed(&self, inode: u64) {
         self.tell(Change::Inode(inode));
+    }
+
+    fn tell_now(&self, change: Change<'_>) {
+        if let Some(tell) = self.on_forgotten.get() {
+            tell(change);
+        }
     }
 
     fn tell(&self, change: Change<'_>) {

@@ -57,9 +57,8 @@ impl World {
 
     fn start(&mut self, options: Options) -> bool {
         let machine = Machine::start(&self.home).unwrap();
-        let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
+        let tree = Arc::new(Tree::new(&machine, Settings::default()));
         self.machine = Some(machine);
-        let tree = Arc::new(Tree::new(desk, content, Settings::default()));
         self.tree = Arc::downgrade(&tree);
         match Mount::start(tree, &self.path, &options) {
             Ok(mount) => self.mount = Some(mount),

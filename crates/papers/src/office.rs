@@ -148,6 +148,7 @@ impl Office {
             match output {
                 Output::Send(request) => self.upward.push_back((index, request)),
                 Output::Return { call, result } => drop(self.returned.insert(call, result)),
+                Output::Forget { .. } | Output::Recalled(_) => {}
                 Output::Lost { .. } => panic!("nobody is ever silent here"),
             }
         }

@@ -86,7 +86,12 @@ fn acts() -> Vec<Act> {
         },
         Act::SetContent {
             file: file(),
-            content: Content { size: 5, manifest: Some(Digest::from_bytes([7; 32])) },
+            content: Content {
+                size: 5,
+                home: None,
+                version: 9,
+                digest: Some(Digest::from_bytes([7; 32])),
+            },
         },
         Act::Lock { file: file(), owner: 8, start: 0, end: u64::MAX, hold: Some(true) },
         Act::Reap { file: file() },
@@ -100,7 +105,7 @@ fn record() -> File {
         sort: Sort::Regular,
         access: Access { mode: 0o644, uid: 1, gid: 2 },
         times: Times { accessed: 1, modified: -2, changed: 3 },
-        content: Content { size: 5, manifest: None },
+        content: Content { size: 5, ..Content::default() },
         links: 2,
         parent: id("1.2"),
         numbering: Numbering::default(),

@@ -108,6 +108,7 @@ impl World {
                         _ => {}
                     }
                 }
+                Output::Forget { .. } | Output::Recalled(_) => {}
                 Output::Lost { operations, refused, .. } => {
                     self.losses += 1;
                     if let Some(why) = refused {
@@ -208,7 +209,7 @@ impl World {
                 Call::Do(Act::SetAttr { file: one, changes })
             }
             14 => {
-                let content = Content { size: rng.below(1_000), manifest: None };
+                let content = Content { size: rng.below(1_000), ..Content::default() };
                 Call::Do(Act::SetContent { file: one, content })
             }
             15 => Call::Do(Act::SetXattr {

@@ -75,7 +75,7 @@ fn record() -> impl Strategy<Value = File> {
                 sort,
                 access: Access { mode, uid: links, gid: links },
                 times: Times { changed: i64::MAX, ..Times::default() },
-                content: Content { size, manifest: None },
+                content: Content { size, ..Content::default() },
                 links: if links == 3 { u32::MAX } else { links },
                 parent,
                 numbering: Numbering { names: size, next: size, creator: 1, creator_next: serial },
@@ -179,7 +179,7 @@ fn call() -> impl Strategy<Value = Call> {
         }),
         (file(), number()).prop_map(|(file, size)| Call::Do(Act::SetContent {
             file,
-            content: Content { size, manifest: None }
+            content: Content { size, ..Content::default() }
         })),
         file().prop_map(|file| Call::Open { file, modes: Modes::posix(true, true) }),
         (0..4u64).prop_map(|handle| Call::Close { handle }),
@@ -238,7 +238,7 @@ proptest! {
                 match output {
                     Output::Send(request) => session = request.lease.session,
                     Output::Return { .. } => open -= 1,
-                    Output::Lost { .. } => {}
+                    Output::Lost { .. } | Output::Forget { .. } | Output::Recalled(_) => {}
                 }
             }
             prop_assert!((0..=16).contains(&open), "{open} calls are open");

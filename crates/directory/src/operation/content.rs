@@ -47,7 +47,7 @@ pub(super) fn perform(
     }
     let growth = i128::from(content.size) - i128::from(record.content.size);
     view.spend(i64::try_from(growth).unwrap_or(i64::MAX))?;
-    record.content = content.clone();
+    record.content = Content { home: Some(view.client()), ..content.clone() };
     record.times.modified = time;
     record.times.changed = time;
     record.access = access;

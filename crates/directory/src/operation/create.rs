@@ -80,7 +80,7 @@ pub(super) fn perform(
         sort,
         access,
         times: Times { accessed: time, modified: time, changed: time },
-        content: Content { size: target.len() as u64, manifest: None },
+        content: Content { size: target.len() as u64, ..Content::default() },
         links: if is_directory { 2 } else { 1 },
         parent: directory.clone(),
         numbering: if is_directory { Numbering::of(view.client()) } else { Numbering::default() },

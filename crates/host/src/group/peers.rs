@@ -18,10 +18,12 @@ use group::{Ed25519, Roll, Seat};
 use node::{Book, Join};
 
 use crate::{
-    Asker, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
-    cell::{Answer, Errand, Membership, Ticket, seconds_now},
+    Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
+    Welcome,
+    cell::{Answer, Errand, Membership, Neighbour, Ticket, Whom, seconds_now},
     key,
     mailbox::Mailbox,
+    neighbours,
 };
 
 use super::Post;
@@ -50,7 +52,8 @@ pub(crate) struct Peers {
     /// Who waits until then to hear whether a machine has joined. At most [`JOINING_MAX`]. These go before the
     /// network, which waits for them.
     joining: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
-    network: Network,
+    network: Arc<Network>,
+    neighbours: Arc<Neighbours>,
     ear: Ear<Ed25519>,
     door: Arc<Door>,
 }
@@ -58,12 +61,24 @@ pub(crate) struct Peers {
 /// Lets in who is of the cell, and passes on what they say.
 struct Door {
     inbox: Arc<Mailbox<Post>>,
+    content: Arc<Content>,
+    neighbours: Arc<Neighbours>,
     known: Mutex<BTreeSet<PublicKey>>,
     /// Bytes of frames that wait for the member. At most [`FRAME_BYTES_MAX`].
     waiting: AtomicUsize,
 }
 
 impl Door {
+    /// Whether somebody is of the cell: whoever is no member of the group hears of a new machine only when that
+    /// comes.
+    fn is_neighbour(&self, from: &Asker) -> bool {
+        let is_neighbour = from.is_known || self.neighbours.find(Whom::Key(from.key)).is_ok();
+        if is_neighbour && !from.is_known {
+            self.known().insert(from.key);
+        }
+        is_neighbour
+    }
+
     fn known(&self) -> std::sync::MutexGuard<'_, BTreeSet<PublicKey>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,6 +110,19 @@ impl Reception for Door {
                 let late = "the group does not answer; look at `croft status` there, and try again";
                 answer.recv_timeout(JOIN_MAX).unwrap_or_else(|_| Answer::Refused(late.into()))
             }
+            Ok(Errand::Read { .. }) if !self.is_neighbour(from) => {
+                Answer::Refused("only machines of the cell may read".into())
+            }
+            Ok(Errand::Read { serial, offset, length }) => {
+                neighbours::piece(&self.content, serial, offset, length)
+            }
+            Ok(Errand::Who(_)) if !from.is_known => {
+                Answer::Refused("only machines of the cell may ask that".into())
+            }
+            Ok(Errand::Who(whom)) => match self.neighbours.recall(whom) {
+                Some(machine) => Answer::Machine(machine),
+                None => Answer::Refused("nobody here knows that machine".into()),
+            },
             Ok(Errand::Join(_)) => Answer::Refused(
                 "that is the certificate of another machine; join on that one".into(),
             ),
@@ -110,6 +138,8 @@ impl Peers {
         membership: Membership,
         bind: SocketAddr,
         inbox: Arc<Mailbox<Post>>,
+        content: Arc<Content>,
+        neighbours: Arc<Neighbours>,
     ) -> Result<Peers, Failure> {
         let key = key::read(&directory.join("key"))?;
         let (client, group) = (membership.client, membership.group());
@@ -119,21 +149,26 @@ impl Peers {
             Failure::Unfit("the members of the group are none; put `cell` back from a copy".into())
         })?;
         let (known, waiting) = (Mutex::default(), AtomicUsize::new(0));
-        let door = Arc::new(Door { inbox, known, waiting });
+        let beside = Arc::clone(&neighbours);
+        let door = Arc::new(Door { inbox, content, neighbours: beside, known, waiting });
         let settings = NetworkSettings { key, bind, limits: Limits::default() };
         let reception = Arc::clone(&door) as Arc<dyn Reception>;
-        let network = Network::start(settings, reception)?;
+        let network = Arc::new(Network::start(settings, reception)?);
+        neighbours.meet(&network);
         let peers = Peers {
             directory: directory.into(),
             membership,
             joining: BTreeMap::new(),
             network,
+            neighbours,
             ear,
             door,
         };
-        for (key, addresses) in &peers.membership.machines {
-            peers.meet(key, addresses);
+        for machine in &peers.membership.machines {
+            peers.meet(machine);
         }
+        peers.neighbours.read_book(peers.membership.machines.iter().cloned());
+        peers.neighbours.read_members(&peers.membership.roll);
         Ok(peers)
     }
 
@@ -142,7 +177,7 @@ impl Peers {
         self.network.address()
     }
 
-    fn meet(&self, key: &PublicKey, addresses: &[SocketAddr]) {
+    fn meet(&self, Neighbour { key, addresses, .. }: &Neighbour) {
         self.door.known().insert(*key);
         self.network.know(key, addresses);
     }
@@ -191,8 +226,7 @@ impl Peers {
             Err(refused) => Answer::Refused(refused.to_string()),
             Ok(client) => {
                 let others = book.machines().filter(|(other, _)| *other != client);
-                let others =
-                    others.map(|(_, machine)| (machine.key, machine.whereabouts.addresses.clone()));
+                let others = others.map(|(client, machine)| Neighbour::of(client, machine));
                 Answer::Joined(Box::new(Ticket {
                     client,
                     founder: self.membership.founder,
@@ -212,18 +246,19 @@ impl Peers {
     pub(super) fn read_book(&mut self, book: &Book, me: &PublicKey) {
         let others = book.machines().filter(|(_, machine)| machine.key != *me);
         let (gone, machines): (Vec<_>, Vec<_>) = others
-            .map(|(_, machine)| (machine.key, machine.whereabouts.addresses.clone()))
-            .partition(|(key, _)| book.is_revoked(key));
-        for (key, _) in &gone {
+            .map(|(client, machine)| Neighbour::of(client, machine))
+            .partition(|machine| book.is_revoked(&machine.key));
+        for Neighbour { key, .. } in &gone {
             self.door.known().remove(key);
             self.network.forget(key);
         }
-        for (key, addresses) in &machines {
-            self.meet(key, addresses);
+        for machine in &machines {
+            self.meet(machine);
         }
         self.network.reconsider();
         // An empty book is that of somebody who has not heard of anything yet.
         if machines != self.membership.machines && book.client(me).is_some() {
+            self.neighbours.read_book(machines.iter().cloned());
             self.membership.machines = machines;
             self.save();
         }
@@ -233,6 +268,7 @@ impl Peers {
     pub(super) fn read_roll(&mut self) {
         let roll = self.ear.roll();
         if roll.seats != self.membership.roll.seats {
+            self.neighbours.read_members(&roll);
             self.membership.roll = roll;
             self.save();
         }

@@ -25,7 +25,7 @@ impl Home {
         let content = Arc::new(Content::open(&home.join("content"), &store).unwrap());
         let inbox = Arc::clone(&self.inbox);
         let membership = Membership::read(home).unwrap();
-        Group::open(home, store, content, Clock, inbox, membership).unwrap()
+        Group::open(home, store, content, Clock, inbox, membership, Arc::default()).unwrap()
     }
 }
 

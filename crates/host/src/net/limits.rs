@@ -85,7 +85,7 @@ impl Default for Limits {
             ask_stranger_bytes_max: 8 << 10,
             answer_bytes_max: MIB,
             asks_max: 256,
-            ask_threads: 2,
+            ask_threads: 4,
             ask_queue_max: 64,
             peers_max: 4_096,
             connections_max: 1_024,

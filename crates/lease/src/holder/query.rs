@@ -15,6 +15,11 @@ impl Holder {
         self.session
     }
 
+    /// Until when the session can be relied on.
+    pub fn relied_until(&self) -> Instant {
+        self.believed_until
+    }
+
     /// The greatest serial number heard of: only a grant with a greater one counts.
     pub fn serial_seen(&self) -> u64 {
         self.serial_seen

@@ -9,7 +9,7 @@ use fuser::{
 };
 use rustix::fs::OFlags;
 
-use crate::front::{Attributes, Caller, Errno, Moment, Purpose, Registration, validity};
+use crate::front::{Attributes, Caller, Errno, Moment, Purpose, Registration};
 
 /// No inode number is ever used again.
 pub(super) const GENERATION: Generation = Generation(0);
@@ -122,16 +122,20 @@ pub(super) fn has(flags: i32, flag: OFlags) -> bool {
     OFlags::from_bits_retain(flags as u32).contains(flag)
 }
 
-pub(super) fn reply_entry(reply: ReplyEntry, result: Result<Attributes, Errno>) {
+pub(super) fn reply_entry(
+    reply: ReplyEntry,
+    validity: Duration,
+    result: Result<Attributes, Errno>,
+) {
     match result {
-        Ok(attributes) => reply.entry(&validity(), &attr(&attributes), GENERATION),
+        Ok(attributes) => reply.entry(&validity, &attr(&attributes), GENERATION),
         Err(error) => reply.error(errno(error)),
     }
 }
 
-pub(super) fn reply_attr(reply: ReplyAttr, result: Result<Attributes, Errno>) {
+pub(super) fn reply_attr(reply: ReplyAttr, validity: Duration, result: Result<Attributes, Errno>) {
     match result {
-        Ok(attributes) => reply.attr(&validity(), &attr(&attributes)),
+        Ok(attributes) => reply.attr(&validity, &attr(&attributes)),
         Err(error) => reply.error(errno(error)),
     }
 }

@@ -15,7 +15,11 @@ use std::{
 use fuser::{BackgroundSession, Config, INodeNo, MountOption, Notifier, Session, SessionACL};
 use rustix::mount::UnmountFlags;
 
-use crate::{front::Errno, tree::Tree, workers::Workers};
+use crate::{
+    front::{Change, Errno},
+    tree::Tree,
+    workers::Workers,
+};
 
 use super::{
     Front,
@@ -24,6 +28,8 @@ use super::{
 
 /// Threads that wait for disks and for the group on behalf of `fsync`.
 const SYNC_THREADS: usize = 2;
+/// The fewest threads that serve requests where others have the same tree.
+const SHARED_THREADS: usize = 16;
 /// As what it is mounted.
 const NAME: &str = "croft";
 
@@ -68,6 +74,7 @@ impl Mount {
     /// Mounts a tree on a directory. What a croft that was killed has left mounted there goes first.
     pub fn start(tree: Arc<Tree>, path: &Path, options: &Options) -> io::Result<Mount> {
         clear_dead(path);
+        tree.share()?;
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(NAME.to_owned()),
@@ -80,16 +87,31 @@ impl Mount {
         if options.is_for_all {
             config.acl = SessionACL::All;
         }
-        config.n_threads = Some(options.threads.max(1));
+        // Where others are waited for, one must not keep the next from being served.
+        let threads_min = if tree.is_shared() { SHARED_THREADS } else { 1 };
+        config.n_threads = Some(options.threads.max(threads_min));
         let front = Front {
             tree: Arc::clone(&tree),
             workers: Workers::start(SYNC_THREADS)?,
-            has_passthrough: options.has_passthrough,
+            // What the kernel reads and writes by itself can't be given up.
+            has_passthrough: options.has_passthrough && !tree.is_shared(),
         };
         let session = Session::new(front, path, &config)?;
         let notifier = session.notifier();
         let device = session.as_fd().try_clone_to_owned()?;
+        let (now, now_device) = (session.notifier(), session.as_fd().try_clone_to_owned()?);
         let notices = Notices::start(move |notice| is_told(&notifier, &device, notice))?;
+        let later = Arc::clone(&notices);
+        tree.tell_forgotten(move |change| match change {
+            Change::Names => _ = is_told(&now, &now_device, &Notice::Names),
+            Change::Inode(inode) => {
+                is_told(&now, &now_device, &Notice::Inode(inode));
+                // What is mapped is not looked at again by itself.
+                later.note(Change::Bytes(inode));
+            }
+            // The kernel may hold what these would wait for.
+            Change::Bytes(_) | Change::Name(..) => later.note(change),
+        });
         let noted = Arc::clone(&notices);
         tree.tell_changes(move |change| noted.note(change));
         let (session, path) = (Some(session.spawn()?), path.to_path_buf());
@@ -195,6 +217,8 @@ fn is_told(notifier: &Notifier, device: &OwnedFd, notice: &Notice) -> bool {
     let result = match notice {
         Notice::Names => forget_names(device),
         Notice::Inode(inode) => notifier.inval_inode(INodeNo(*inode), -1, 0),
+        // This may wait for whoever reads it.
+        Notice::Bytes(inode) => notifier.inval_inode(INodeNo(*inode), 0, 0),
         Notice::Name(directory, name) => {
             notifier.inval_entry(INodeNo(*directory), OsStr::from_bytes(name))
         }

@@ -18,6 +18,7 @@ const WAITING_MAX: usize = 1 << 20;
 pub(super) enum Notice {
     Names,
     Inode(u64),
+    Bytes(u64),
     Name(u64, Vec<u8>),
 }
 
@@ -60,6 +61,7 @@ impl Notices {
         waiting.notices.insert(match change {
             Change::Names => Notice::Names,
             Change::Inode(inode) => Notice::Inode(inode),
+            Change::Bytes(inode) => Notice::Bytes(inode),
             Change::Name(directory, name) => Notice::Name(directory, name.to_vec()),
         });
         self.woken.notify_one();

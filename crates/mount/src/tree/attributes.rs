@@ -16,6 +16,7 @@ use super::{
     body::{Body, SUID, Seen},
     lock,
     opens::Inner,
+    shared::Need,
 };
 
 /// What is known of an open file's bytes before the directory is.
@@ -87,10 +88,12 @@ impl Tree {
 
     fn truncate(&self, inode: u64, size: u64, caller: &Caller) -> Result<(), Errno> {
         let hold = self.hold(inode)?;
-        let mut inner = hold.lock();
-        self.load(&hold, &mut inner)?;
+        let need = if size == 0 && self.is_shared { Need::Replace } else { Need::Write };
+        let mut inner = self.ready(&hold, need)?;
+        self.take_place(&mut inner);
         inner.writer = (caller.uid, caller.gid);
         if matches!(inner.body, Body::File { .. }) {
+            self.adopt(&hold, &mut inner)?;
             self.note(&hold, &mut inner)?;
         }
         self.set_size(&hold, &mut inner, size)
@@ -119,7 +122,9 @@ impl Tree {
         let mut inner = open.lock();
         // If it can't be told now, whoever asks still sees what is true.
         let is_told = self.settle(&open, &mut inner).unwrap_or(false);
-        let live = Live::of(&inner);
+        // Of a file that others have too, the directory knows best, unless it could not be told.
+        let is_known = self.is_shared && inner.has_news() == Ok(false);
+        let live = if is_known { None } else { Live::of(&inner) };
         drop(inner);
         let record = if is_told { self.record(file)? } else { record };
         Ok(Tree::attributes(&record, live.or_else(|| self.at_rest(&record))))
@@ -127,7 +132,9 @@ impl Tree {
 
     /// How much room a large file takes that nobody has open: it may have holes.
     fn at_rest(&self, record: &Record) -> Option<Live> {
-        if record.content.size <= self.settings.small_max as u64 {
+        if record.content.size <= self.settings.small_max as u64
+            || self.is_elsewhere(&record.content)
+        {
             return None;
         }
         let file = self.content.backing(record.serial).ok()??;
@@ -141,11 +148,17 @@ impl Tree {
         file: &FileId,
         record: triomphe::Arc<Record>,
     ) -> Result<triomphe::Arc<Record>, Errno> {
-        if !self.has_stale.load(Ordering::Relaxed) || !lock(&self.stale).contains(&record.serial) {
+        if !self.has_stale.load(Ordering::Relaxed)
+            || !lock(&self.stale).contains(&record.serial)
+            || self.is_elsewhere(&record.content)
+        {
             return Ok(record);
         }
         let hold = self.hold_file(record.serial, file);
-        let inner = hold.lock();
+        let inner = match self.is_shared {
+            true => self.ready(&hold, Need::Replace)?,
+            false => hold.lock(),
+        };
         // Somebody may have been faster, and have told another size.
         let record = self.record(file)?;
         let mut news = None;
@@ -157,7 +170,8 @@ impl Tree {
         }
         if let Some(size) = news {
             self.content.settle(record.serial);
-            let content = Content { size, manifest: None };
+            let version = if self.is_shared { self.desk.version() } else { 0 };
+            let content = Content { size, version, ..Content::default() };
             let act = Act::SetContent { file: file.clone(), content };
             self.ask(&Actor::ROOT, Call::Do(act))?;
         }

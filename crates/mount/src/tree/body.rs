@@ -12,12 +12,14 @@ use std::{
     },
 };
 
+use base::Digest;
 use client::{Call, Failure};
 use directory::{
     Act, Actor, Refusal, Sort,
     operation::Changes,
     record::{Access, Content},
 };
+use host::Neighbours;
 
 use crate::{errno, front::Errno};
 
@@ -62,6 +64,12 @@ impl Seen {
             blocks: u64::try_from(stat.st_blocks).unwrap_or(0),
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         })
+    }
+
+    /// Whether a file is not as it was last seen.
+    pub(super) fn is_news(seen: Option<&Seen>, file: &File) -> Result<bool, Errno> {
+        let now = Seen::of(file)?;
+        Ok(seen.is_none_or(|seen| !seen.is_same_content(&now)))
     }
 
     fn is_same_content(&self, other: &Seen) -> bool {
@@ -223,6 +231,7 @@ impl Tree {
     /// Gives a file a backing file, whatever it had.
     pub(super) fn spill(&self, open: &Open, inner: &mut Inner) -> Result<Arc<File>, Errno> {
         self.load(open, inner)?;
+        self.adopt(open, inner)?;
         self.note(open, inner)?;
         if let Body::Memory(held) = &inner.body {
             let file = self.make_backing(open.inode, held.bytes())?;
@@ -253,7 +262,12 @@ impl Tree {
     /// Stores what is only in memory and tells the directory what it does not know; whether there was
     /// anything to tell.
     pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
-        if inner.reported.is_some_and(|losses| losses != self.desk.losses()) {
+        if self.is_shared {
+            if inner.has_news()? && self.desk.holds(&open.file, true).is_none() {
+                // Others may have changed it since the session was lost: `Tree::regain` finds out.
+                return Err(Errno::AGAIN);
+            }
+        } else if inner.reported.is_some_and(|losses| losses != self.desk.losses()) {
             // What the directory was told may be lost.
             inner.reported = None;
             match &mut inner.body {
@@ -267,6 +281,7 @@ impl Tree {
             Body::Memory(_) if !inner.is_unreported && !inner.is_dirty => Ok(false),
             Body::Memory(held) => {
                 let size = held.len() as u64;
+                let digest = self.is_shared.then(|| Neighbours::digest(held.bytes()));
                 // The bytes of what has no name are of no use after a crash.
                 if inner.is_dirty && !self.is_unlinked(open) {
                     if size > 0 || !self.inodes.is_bare(open.inode) {
@@ -278,7 +293,7 @@ impl Tree {
                 }
                 let is_unreported = inner.is_unreported;
                 if is_unreported {
-                    self.report(open, inner, size)?;
+                    self.report(open, inner, size, digest)?;
                     inner.is_unreported = false;
                 }
                 Ok(is_unreported)
@@ -291,7 +306,7 @@ impl Tree {
                 if !self.is_unlinked(open) {
                     self.content.settle(open.inode);
                 }
-                self.report(open, inner, now.size)?;
+                self.report(open, inner, now.size, None)?;
                 if let Body::File { seen, .. } = &mut inner.body {
                     *seen = Some(now);
                 }
@@ -301,11 +316,21 @@ impl Tree {
     }
 
     /// Tells the directory that the bytes have changed.
-    pub(super) fn report(&self, open: &Open, inner: &mut Inner, size: u64) -> Result<(), Errno> {
+    pub(super) fn report(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        size: u64,
+        digest: Option<Digest>,
+    ) -> Result<(), Errno> {
         let (uid, gid) = inner.writer;
         let actor = Actor { uid, gid, groups: Vec::new() };
-        let content = Content { size, manifest: None };
-        let call = Call::Do(Act::SetContent { file: open.file.clone(), content });
+        let (home, version) = match self.is_shared {
+            true => (Some(self.desk.me()), self.desk.version()),
+            false => (None, 0),
+        };
+        let content = Content { size, home, version, digest };
+        let call = Call::Do(Act::SetContent { file: open.file.clone(), content: content.clone() });
         #[cfg(test)]
         if self.unreportable.load(Ordering::Relaxed) == open.inode {
             return Err(Errno::AGAIN);
@@ -313,7 +338,7 @@ impl Tree {
         let losses = self.desk.losses();
         match self.desk.call(&actor, call.clone()) {
             Ok(_) => {
-                inner.reported = Some(losses);
+                self.note_told(inner, content, losses);
                 inner.has_suid &= uid == 0;
                 Ok(())
             }
@@ -321,11 +346,23 @@ impl Tree {
             // group they are: the kernel has looked.
             Err(Failure::Refused(Refusal::Access | Refusal::NotOwner)) => {
                 self.ask(&Actor::ROOT, call)?;
-                inner.reported = Some(losses);
+                self.note_told(inner, content, losses);
                 self.tame(open, inner)
             }
             Err(Failure::Refused(Refusal::Gone)) => Ok(()),
             Err(failure) => Err(errno::of_call(failure)),
+        }
+    }
+
+    /// The directory was told of this content when so many sessions were lost.
+    fn note_told(&self, inner: &mut Inner, content: Content, losses: u64) {
+        inner.reported = Some(losses);
+        if self.is_shared {
+            if inner.origin.is_none() || self.desk.is_pushed(inner.told) {
+                inner.origin = inner.base.take();
+            }
+            inner.base = Some(content);
+            inner.told = self.desk.place();
         }
     }
 

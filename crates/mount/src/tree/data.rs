@@ -4,11 +4,12 @@ use std::{fs::File, os::unix::fs::FileExt, sync::Arc};
 
 use client::Call;
 use directory::Actor;
+use host::Neighbours;
 use rustix::fs::FallocateFlags;
 
 use crate::{
     errno,
-    front::{Allocation, Errno},
+    front::{Allocation, Errno, Manner},
 };
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     body::{Body, SETTLES_MAX, Seen},
     opening::number_of,
     opens::{Hold, Inner, Open},
+    shared::Need,
 };
 
 /// The most bytes that are copied at once from file to file. Who wants more asks again.
@@ -35,9 +37,8 @@ impl Tree {
         give: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Errno> {
         let open = self.opens.get(inode).ok_or(Errno::BADF)?;
-        let mut inner = open.lock();
-        let was_at_rest = matches!(inner.body, Body::Rest);
-        self.load(&open, &mut inner)?;
+        let was_at_rest = matches!(open.lock().body, Body::Rest);
+        let mut inner = self.ready(&open, Need::Read)?;
         let file = match &inner.body {
             Body::File { file, .. } => Arc::clone(file),
             Body::Rest => return Err(Errno::IO),
@@ -45,7 +46,8 @@ impl Tree {
                 let (part, is_whole) = part(held.bytes(), offset, size);
                 let given = give(part);
                 // The kernel has it now, and asks again only if it needs the memory itself.
-                if was_at_rest && (is_whole || !self.reservoir.may_take(0)) {
+                let is_here = inner.base.as_ref().is_none_or(|base| !self.is_elsewhere(base));
+                if was_at_rest && is_here && (is_whole || !self.reservoir.may_take(0)) {
                     inner.body = Body::Rest;
                 }
                 return Ok(given);
@@ -55,19 +57,28 @@ impl Tree {
         Ok(give(&read_file(&file, offset, size)?))
     }
 
-    /// Writes bytes. `tames` says that whoever writes may not leave a file that runs as somebody else.
-    pub fn write(&self, inode: u64, offset: u64, data: &[u8], tames: bool) -> Result<(), Errno> {
+    /// Writes bytes.
+    pub fn write(
+        &self,
+        inode: u64,
+        mut offset: u64,
+        data: &[u8],
+        manner: Manner,
+    ) -> Result<(), Errno> {
         // Not only what is open: pages of mapped memory may come late.
         let hold = self.hold(inode)?;
-        let mut inner = hold.lock();
-        if tames && inner.has_suid {
+        let mut inner = self.ready(&hold, Need::Write)?;
+        if manner.appends && self.is_shared {
+            // Where the end is, the kernel may not have heard.
+            offset = size_of(&inner)?;
+        }
+        if manner.tames && inner.has_suid {
             self.tame(&hold, &mut inner)?;
         }
         if inner.has_capability {
             self.drop_capability(&hold, &mut inner)?;
         }
         let end = end_of(offset, data.len() as u64)?;
-        self.load(&hold, &mut inner)?;
         self.must_have_room_until(&inner, end)?;
         if let Body::Memory(held) = &inner.body {
             let growth = (end as usize).saturating_sub(held.len());
@@ -79,6 +90,7 @@ impl Tree {
             }
         }
         if matches!(inner.body, Body::File { .. }) {
+            self.adopt(&hold, &mut inner)?;
             self.note(&hold, &mut inner)?;
         }
         match &mut inner.body {
@@ -90,7 +102,8 @@ impl Tree {
             }
             Body::File { file, .. } => {
                 let file = Arc::clone(file);
-                drop(inner);
+                // Where others may want the content, it is not given up before this is done.
+                let _kept = self.is_shared.then_some(inner);
                 file.write_all_at(data, offset).map_err(|error| errno::of_file(&error))
             }
             Body::Rest => Err(Errno::IO),
@@ -99,12 +112,7 @@ impl Tree {
 
     /// Goes on only if there is room for a loaded file to reach so far.
     fn must_have_room_until(&self, inner: &Inner, end: u64) -> Result<(), Errno> {
-        let size = match &inner.body {
-            Body::Rest => 0,
-            Body::Memory(held) => held.len() as u64,
-            Body::File { file, .. } => Seen::of(file)?.size,
-        };
-        match end.saturating_sub(size) {
+        match end.saturating_sub(size_of(inner)?) {
             // What there is may be written anew.
             0 => Ok(()),
             growth => self.must_have_room(growth.min(WRITE_MAX)),
@@ -133,7 +141,8 @@ impl Tree {
                 if has_to_store {
                     return self.settle(open, inner).map(drop);
                 }
-                self.report(open, inner, size)?;
+                let digest = self.is_shared.then(|| Neighbours::digest(held.bytes()));
+                self.report(open, inner, size, digest)?;
                 inner.is_unreported = false;
                 Ok(())
             }
@@ -153,6 +162,7 @@ impl Tree {
     /// Returns when what was written is safe: here, and with the group.
     pub fn fsync(&self, inode: u64, handle: u64) -> Result<(), Errno> {
         if let Some(open) = self.opens.get(inode) {
+            self.regain(&open)?;
             let mut inner = open.lock();
             self.settle(&open, &mut inner)?;
             let file = match &inner.body {
@@ -177,7 +187,7 @@ impl Tree {
         what: Allocation,
     ) -> Result<(), Errno> {
         let hold = self.hold(inode)?;
-        let mut inner = hold.lock();
+        let mut inner = self.ready(&hold, Need::Write)?;
         end_of(offset, len)?;
         let file = self.spill(&hold, &mut inner)?;
         if !matches!(what, Allocation::Punch) {
@@ -200,8 +210,7 @@ impl Tree {
     /// Where the next bytes are, or the next hole.
     pub fn seek(&self, inode: u64, offset: u64, for_data: bool) -> Result<u64, Errno> {
         let hold = self.hold(inode)?;
-        let mut inner = hold.lock();
-        self.load(&hold, &mut inner)?;
+        let inner = self.ready(&hold, Need::Read)?;
         match &inner.body {
             Body::File { file, .. } => {
                 // Nobody uses the position of a backing file.
@@ -225,7 +234,9 @@ impl Tree {
         len: u64,
     ) -> Result<u64, Errno> {
         end_of(to_offset, len.min(COPY_MAX))?;
-        let Some(source) = self.source(from)? else {
+        // Where others may want the contents, both files would have to be kept at once.
+        let source = if self.is_shared { None } else { self.source(from)? };
+        let Some(source) = source else {
             return self.copy_in_memory((from, from_offset), (to, to_offset), len);
         };
         let hold = self.hold(to)?;
@@ -260,7 +271,7 @@ impl Tree {
         let bytes =
             self.read(from, from_offset, len.min(COPY_MEMORY_MAX) as usize, <[u8]>::to_vec)?;
         if !bytes.is_empty() {
-            self.write(to, to_offset, &bytes, false)?;
+            self.write(to, to_offset, &bytes, Manner::default())?;
         }
         Ok(bytes.len() as u64)
     }
@@ -275,6 +286,15 @@ impl Tree {
             Body::Rest | Body::Memory(_) => None,
         })
     }
+}
+
+/// How long a loaded file is.
+fn size_of(inner: &Inner) -> Result<u64, Errno> {
+    Ok(match &inner.body {
+        Body::Rest => 0,
+        Body::Memory(held) => held.len() as u64,
+        Body::File { file, .. } => Seen::of(file)?.size,
+    })
 }
 
 /// The end of a range, if a file may be so long.

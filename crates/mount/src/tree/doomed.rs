@@ -5,8 +5,11 @@
 
 use std::{collections::VecDeque, sync::Mutex};
 
+use base::FileId;
 use client::Call;
 use directory::Actor;
+
+use crate::front::Errno;
 
 use super::{Tree, lock};
 
@@ -16,13 +19,15 @@ const WAITING_MAX: usize = 65_536;
 /// What waits, in the order of places.
 type Queue = Mutex<VecDeque<Waiting>>;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Waiting {
     /// The place of the operation that has to be pushed first.
     place: u64,
     /// How many sessions had been lost before that operation. Another loss may have undone it.
     losses: u64,
     inode: u64,
+    /// It goes only when this file is no more: another machine may have it open.
+    file: Option<FileId>,
 }
 
 #[derive(Default)]
@@ -35,13 +40,14 @@ pub(super) struct Doomed {
 
 impl Tree {
     /// A file has gone since so many sessions were lost, and nobody has it open.
-    pub(super) fn doom(&self, inode: u64, losses: u64) {
+    /// It may be one that another machine still has open.
+    pub(super) fn doom(&self, inode: u64, file: Option<FileId>, losses: u64) {
         if self.inodes.is_bare(inode) {
             return;
         }
         let place = self.desk.place();
         let mut waiting = lock(&self.doomed.waiting);
-        waiting.push_back(Waiting { place, losses, inode });
+        waiting.push_back(Waiting { place, losses, inode, file });
         let is_full = waiting.len() >= WAITING_MAX;
         drop(waiting);
         if is_full {
@@ -61,7 +67,7 @@ impl Tree {
         let losses = reported.unwrap_or_else(|| self.desk.losses());
         let place = self.desk.place();
         let mut written = lock(&self.doomed.written);
-        written.push_back(Waiting { place, losses, inode });
+        written.push_back(Waiting { place, losses, inode, file: None });
         if written.len() > WAITING_MAX {
             // A file too many on the list costs a look at it, after a crash.
             written.pop_front();
@@ -70,13 +76,19 @@ impl Tree {
 
     /// Removes what may be removed.
     pub(super) fn remove_doomed(&self) {
-        self.each_pushed(&self.doomed.waiting, &mut |inode| {
+        let mut alive = Vec::new();
+        self.each_pushed(&self.doomed.waiting, &mut |waiting| {
+            let Waiting { inode, ref file, .. } = waiting;
+            if file.as_ref().is_some_and(|file| self.record(file) != Err(Errno::STALE)) {
+                return alive.push(waiting);
+            }
             lock(&self.stale).remove(&inode);
             if let Err(failure) = self.content.remove(inode) {
                 eprintln!("croft: can't remove the bytes of inode {inode}: {failure}");
             }
         });
-        self.each_pushed(&self.doomed.written, &mut |inode| {
+        lock(&self.doomed.waiting).extend(alive);
+        self.each_pushed(&self.doomed.written, &mut |Waiting { inode, .. }| {
             let hold = self.hold(inode);
             // Nobody opens it to write while this is held.
             let inner = hold.as_ref().ok().map(|hold| hold.lock());
@@ -88,10 +100,10 @@ impl Tree {
         });
     }
 
-    fn each_pushed(&self, queue: &Queue, act: &mut dyn FnMut(u64)) {
+    fn each_pushed(&self, queue: &Queue, act: &mut dyn FnMut(Waiting)) {
         let mut known = 0;
         loop {
-            let Some(first) = lock(queue).front().copied() else { return };
+            let Some(first) = lock(queue).front().cloned() else { return };
             let is_doubtful = first.losses != self.desk.losses();
             // Places come in order: what is pushed once is pushed for all before it.
             if !is_doubtful && first.place > known {
@@ -103,7 +115,7 @@ impl Tree {
             let is_first = lock(queue).pop_front_if(|front| *front == first).is_some();
             // What may be undone stays as it is: bytes too many, or a look too many after a crash.
             if is_first && !is_doubtful {
-                act(first.inode);
+                act(first);
             }
         }
     }

@@ -151,6 +151,26 @@ impl Inodes {
         shards.flat_map(|shard| lock(shard).numbers().collect::<Vec<_>>()).collect()
     }
 
+    /// The number of a file, if the kernel knows it. Looks at all of them.
+    pub(super) fn find(&self, file: &FileId) -> Option<u64> {
+        self.all(|known| known.file == *file).first().copied()
+    }
+
+    /// The numbers of a file and all below it that the kernel knows.
+    pub(super) fn below(&self, file: &FileId) -> Vec<u64> {
+        self.all(|known| file.is_prefix_of(&known.file))
+    }
+
+    fn all(&self, is_meant: impl Fn(&Inode) -> bool) -> Vec<u64> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            let is_meant = |inode: &u64| shard.get(*inode).is_some_and(&is_meant);
+            found.extend(shard.numbers().filter(is_meant));
+        }
+        found
+    }
+
     /// Notes that a file is no more.
     pub(super) fn depart(&self, inode: u64, record: &triomphe::Arc<Record>) {
         let is_known = lock(self.shard(inode)).get(inode).is_some();

@@ -142,7 +142,8 @@ impl Tree {
         // Before it is done: a loss right after may undo it.
         let losses = self.desk.losses();
         match self.act(caller, act, false) {
-            Ok(Reply::Gone(record)) => self.lost_name(&record, losses),
+            Ok(Reply::Gone(record)) => self.lost_name(&record, losses, false),
+            Ok(Reply::Nameless(record)) => self.lost_name(&record, losses, self.is_shared),
             Ok(_) => {}
             // A directory that was removed has no names, whoever still stands in it.
             Err(Errno::STALE) => return Err(Errno::NOENT),
@@ -202,11 +203,17 @@ impl Tree {
         }
     }
 
-    /// A file, as it was before, has lost its last name when so many sessions were lost.
-    fn lost_name(&self, record: &triomphe::Arc<Record>, losses: u64) {
+    /// A file, as it was before, has lost its last name when so many sessions were lost. Another machine may have
+    /// it open.
+    fn lost_name(&self, record: &triomphe::Arc<Record>, losses: u64, may_be_open: bool) {
         self.inodes.depart(record.serial, record);
         if record.sort == Sort::Regular && !self.opens.unlink(record.serial, losses) {
-            self.doom(record.serial, losses);
+            match (may_be_open, self.inodes.file(record.serial)) {
+                (false, _) => self.doom(record.serial, None, losses),
+                (true, Ok(file)) => self.doom(record.serial, Some(file), losses),
+                // Rather bytes too many than a file without.
+                (true, Err(_)) => {}
+            }
         }
     }
 }

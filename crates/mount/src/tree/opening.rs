@@ -16,6 +16,7 @@ use super::{
     body::{Body, Held, SUID, Seen},
     name_of,
     opens::{Inner, Open},
+    shared::Need,
 };
 
 /// The lowest bit of a handle says whether it is for writing, the next whether it is a program that runs, the
@@ -44,21 +45,34 @@ impl Tree {
     ) -> Result<Opened, Errno> {
         let hold = self.hold(inode)?;
         let handle = self.open_handle(&hold.file, purpose)?;
-        let mut inner = hold.lock();
-        match self.choose_way(&hold, &mut inner, purpose, caller, register) {
+        match self.open_way(&hold, handle, purpose, caller, register) {
             Ok(way) => {
-                inner.handles.push(handle);
-                drop(inner);
                 // The hold goes on until `release`.
                 hold.keep();
                 Ok(Opened { handle, way })
             }
             Err(errno) => {
-                drop(inner);
                 self.close_handle(handle);
                 Err(errno)
             }
         }
+    }
+
+    fn open_way(
+        &self,
+        open: &Open,
+        handle: u64,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<Way, Errno> {
+        let mut inner = match self.is_shared && purpose.truncates {
+            true => self.ready(open, Need::Replace)?,
+            false => open.lock(),
+        };
+        let way = self.choose_way(open, &mut inner, purpose, caller, register)?;
+        inner.handles.push(handle);
+        Ok(way)
     }
 
     /// A new regular file, open. One that exists is only opened, unless `is_new` has to be true.
@@ -87,6 +101,7 @@ impl Tree {
                 };
                 let mut inner = hold.lock();
                 inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+                inner.base = self.is_shared.then(|| record.content.clone());
                 inner.writer = (caller.uid, caller.gid);
                 inner.has_suid = record.access.mode & SUID != 0;
                 self.inodes.learn(inode, &file, true);
@@ -212,6 +227,7 @@ impl Tree {
             self.choose_first(open, inner, purpose, caller, register)?;
         }
         if purpose.truncates {
+            self.take_place(inner);
             self.load(open, inner)?;
             self.set_size(open, inner, 0)?;
         }
@@ -246,7 +262,10 @@ impl Tree {
     ) -> Result<(), Errno> {
         inner.is_direct = false;
         let has_passthrough = self.has_passthrough.load(Ordering::Relaxed);
-        if matches!(inner.body, Body::Rest) {
+        if self.is_shared {
+            // Its bytes are looked for when somebody wants them.
+            inner.has_suid = self.record(&open.file)?.access.mode & SUID != 0;
+        } else if matches!(inner.body, Body::Rest) {
             let record = self.record(&open.file)?;
             inner.has_suid = record.access.mode & SUID != 0;
             let size = record.content.size;

@@ -10,10 +10,16 @@ use std::{
 };
 
 use base::FileId;
+use directory::record::Content;
+use lease::{Field, Scope};
 
 use crate::front::{Errno, Registration};
 
-use super::{Tree, body::Body, lock};
+use super::{
+    Tree,
+    body::{Body, Seen},
+    lock,
+};
 
 /// An inode that is open, or that somebody works on.
 pub(super) struct Open {
@@ -40,6 +46,14 @@ pub(super) struct Inner {
     pub(super) creator: u32,
     /// Who last opened it to write, or changed its size: user and group.
     pub(super) writer: (u32, u32),
+    /// What the directory says of the bytes that are at hand, or was last told. For a tree that others have too.
+    pub(super) base: Option<Content>,
+    /// And what it said before it was told, until it is certain that it has heard.
+    pub(super) origin: Option<Content>,
+    /// The place of what it was told.
+    pub(super) told: u64,
+    /// The bytes are in a file that came from another machine, and goes when this is closed.
+    pub(super) is_borrowed: bool,
     /// Bytes in memory that are not stored.
     pub(super) is_dirty: bool,
     /// A size or a time that the directory was not told.
@@ -64,6 +78,31 @@ pub(super) struct Inner {
 impl Open {
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
+    }
+}
+
+impl Inner {
+    /// Whether the bytes of this content are at hand.
+    pub(super) fn has(&self, content: &Content) -> bool {
+        !matches!(self.body, Body::Rest) && self.base.as_ref() == Some(content)
+    }
+
+    /// Whether something was written that the directory was not told.
+    pub(super) fn has_news(&self) -> Result<bool, Errno> {
+        match &self.body {
+            Body::Rest => Ok(false),
+            Body::Memory(_) => Ok(self.is_dirty || self.is_unreported),
+            Body::File { file, seen } => Seen::is_news(seen.as_ref(), file),
+        }
+    }
+
+    /// What the directory was told is lost.
+    pub(super) fn must_tell(&mut self) {
+        match &mut self.body {
+            Body::Rest => {}
+            Body::Memory(_) => (self.is_dirty, self.is_unreported) = (true, true),
+            Body::File { seen, .. } => *seen = None,
+        }
     }
 }
 
@@ -99,6 +138,10 @@ impl Opens {
                     has_capability: false,
                     creator: 0,
                     writer: (0, 0),
+                    base: None,
+                    origin: None,
+                    told: 0,
+                    is_borrowed: false,
                     is_dirty: false,
                     is_unreported: false,
                     reported: None,
@@ -132,6 +175,17 @@ impl Opens {
 
     pub(super) fn get(&self, inode: u64) -> Option<Arc<Open>> {
         lock(&self.slots).get(&inode).map(|slot| Arc::clone(&slot.open))
+    }
+
+    /// Those of which the content, or what it takes to change it, is in a scope, in order.
+    pub(super) fn within(&self, scope: &Scope) -> Vec<Arc<Open>> {
+        let slots = lock(&self.slots);
+        let opens = slots.values().map(|slot| &slot.open);
+        let fields = [Field::Content, Field::Times, Field::Access];
+        let is_within = |open: &&Arc<Open>| {
+            fields.iter().any(|field| scope.contains(&field.clone().of(&open.file)))
+        };
+        opens.filter(is_within).cloned().collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -208,12 +262,17 @@ impl Tree {
         }
         drop(inner);
         if let Some(losses) = self.opens.let_go(open.inode) {
-            self.doom(open.inode, losses);
+            let file = self.is_shared.then(|| open.file.clone());
+            self.doom(open.inode, file, losses);
         }
     }
 
     /// Whether a file has no name, as far as can be known: what took it away may be lost with a session.
     pub(super) fn is_unlinked(&self, open: &Open) -> bool {
+        // Another machine may have it open, and want its bytes.
+        if self.is_shared {
+            return false;
+        }
         let Some(losses) = open.unlinked.load(Ordering::Acquire).checked_sub(1) else {
             return false;
         };
@@ -252,6 +311,7 @@ impl Tree {
             is_told = false;
         }
         inner.body = Body::Rest;
+        (inner.base, inner.origin, inner.is_borrowed) = (None, None, false);
         inner.registration = None;
         inner.is_dirty = false;
         inner.is_unreported = false;
@@ -280,6 +340,16 @@ impl Tree {
             return;
         }
         inner.age = 0;
+        if inner.origin.is_some() && self.desk.is_pushed(inner.told) {
+            inner.origin = None;
+        }
+        if self.is_shared && inner.has_news() == Ok(true) {
+            drop(inner);
+            if self.regain(open).is_err() {
+                return;
+            }
+            inner = open.lock();
+        }
         if inner.is_retained && inner.handles.is_empty() {
             if self.rest(open, &mut inner) {
                 self.end_retention(&mut inner);

@@ -9,7 +9,7 @@ use std::{
 use host::Machine;
 
 use super::*;
-use crate::front::{Changes, Moment, Opened, Over, Purpose, ROOT, Registration, Way, When};
+use crate::front::{Changes, Manner, Moment, Opened, Over, Purpose, ROOT, Registration, Way, When};
 
 mod files;
 mod names;
@@ -42,15 +42,9 @@ impl World {
 
     fn start(path: PathBuf) -> World {
         let machine = Machine::start(&path).unwrap();
-        let (desk, content) = (Arc::clone(machine.desk()), Arc::clone(machine.content()));
         // Small, so that the borders are near.
         let settings = Settings { small_max: 1_000, memory_max: 10_000 };
-        World {
-            tree: Tree::new(desk, content, settings),
-            machine: Some(machine),
-            path,
-            goes_on: false,
-        }
+        World { tree: Tree::new(&machine, settings), machine: Some(machine), path, goes_on: false }
     }
 
     /// A new life on the same directory, after a clean end.
@@ -81,7 +75,7 @@ impl World {
     /// A file with these bytes, closed.
     fn file(&self, name: &str, bytes: &[u8]) -> u64 {
         let (inode, handle) = self.create(name);
-        self.tree.write(inode, 0, bytes, false).unwrap();
+        self.tree.write(inode, 0, bytes, Manner::default()).unwrap();
         self.tree.release(inode, handle);
         inode
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use base::{Duration, Instant, Machine, Rng};
-use client::{Client, Ear, Failure, Input, Output, Settings};
+use client::{Client, Ear, Failure, Input, Output, Settings, Wanted};
 use wire::Message;
 
 use crate::Node;
@@ -28,6 +28,8 @@ pub(crate) struct Desk<T> {
     handles: BTreeMap<u64, u32>,
     /// Somebody has yet to be told that something was lost.
     owes_loss: bool,
+    /// What is to be given up, and when. Bounded by the client.
+    yields: Vec<(Instant, Wanted)>,
     /// When to push everything.
     sync_at: Option<Instant>,
     /// How often it has started with nothing.
@@ -97,6 +99,7 @@ impl<T: Tamper> Desk<T> {
             call_next: 1,
             handles: BTreeMap::new(),
             owes_loss: false,
+            yields: Vec::new(),
             sync_at: None,
             life: 0,
             session: None,
@@ -161,6 +164,9 @@ impl<T: Tamper> Desk<T> {
         let mut wanted = Vec::new();
         self.client.tick(now, &mut wanted);
         self.follow(now, wanted, out);
+        for (_, wanted) in self.yields.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
+            self.step(now, Input::Yield(wanted), out);
+        }
         if self.sync_at.take_if(|at| *at <= now).is_some() {
             self.call(now, None, Step::Sync, out);
         }
@@ -186,7 +192,8 @@ impl<T: Tamper> Desk<T> {
             let cancel_at = seat.cancel_at.map(|(at, _)| at);
             seat.act_at.into_iter().chain(cancel_at)
         });
-        let at = seats.chain(self.client.wake_at()).chain(self.sync_at).min();
+        let at = seats.chain(self.client.wake_at()).chain(self.sync_at);
+        let at = at.chain(self.yields.iter().map(|(at, _)| *at)).min();
         at.map(|at| self.tamper.clock_back(at))
     }
 
@@ -197,6 +204,7 @@ impl<T: Tamper> Desk<T> {
         self.client = Client::new(self.settings);
         self.begin_life(out);
         self.handles.clear();
+        self.yields.clear();
         self.owes_loss = false;
         let calls = std::mem::take(&mut self.calls);
         for call in calls.into_values() {
@@ -290,6 +298,12 @@ impl<T: Tamper> Desk<T> {
                         self.programs[index].cancel_at = None;
                         self.think(now, index);
                     }
+                }
+                Output::Forget { .. } => {}
+                Output::Recalled(wanted) => {
+                    out.mark("bytes are told before they are given up");
+                    let pause = Duration::from_micros(self.rng.below(20_000));
+                    self.yields.push((now + pause, wanted));
                 }
                 Output::Lost { operations, .. } => {
                     out.mark("a session is lost");

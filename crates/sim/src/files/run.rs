@@ -303,6 +303,7 @@ impl Plan {
                 facts_max,
                 handles_max,
                 calls_max,
+                has_memory: index % 2 == 1,
                 ..ClientSettings::of(client)
             };
             let desk = Desk::new(settings, programs, self.habit, ear, rng.fork(), tamper.clone());

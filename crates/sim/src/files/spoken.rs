@@ -3,7 +3,7 @@
 use client::{Call, Failure, Reply};
 use directory::{Act, Birth, File, Refusal, record::Content};
 
-use super::step::{Held, Outcome, Seen, Stat, Step, manifest};
+use super::step::{Held, Outcome, Seen, Stat, Step, digest};
 
 /// What the product is asked for.
 pub(crate) fn asked(step: &Step) -> Call {
@@ -37,7 +37,7 @@ pub(crate) fn asked(step: &Step) -> Call {
         Step::GetXattr { file, name } => Call::GetXattr { file, name },
         Step::ListXattr { file } => Call::ListXattr { file },
         Step::Write { file, bytes, size } => {
-            let content = Content { size, manifest: manifest(&bytes, size) };
+            let content = Content { size, digest: digest(&bytes, size), ..Content::default() };
             Call::Do(Act::SetContent { file, content })
         }
         Step::Open { file, modes } => Call::Open { file, modes },
@@ -64,7 +64,7 @@ pub(crate) fn outcome(result: Result<Reply, Failure>) -> Outcome {
         Err(Failure::Cancelled) => return Outcome::Cancelled,
     };
     Outcome::Seen(match reply {
-        Reply::Done | Reply::Gone(_) | Reply::Changed(_) => Seen::Nothing,
+        Reply::Done | Reply::Gone(_) | Reply::Nameless(_) | Reply::Changed(_) => Seen::Nothing,
         Reply::Entry(entry, _) => Seen::File(entry.file),
         Reply::File(file) => Seen::Stat(stat(&file)),
         Reply::Names { entries, is_all } => {
@@ -92,7 +92,7 @@ pub(crate) fn stat(file: &File) -> Stat {
     use directory::Sort;
     let is_directory = file.sort == Sort::Directory;
     let is_regular = file.sort == Sort::Regular;
-    let content = (file.content.size, file.content.manifest);
+    let content = (file.content.size, file.content.digest);
     Stat {
         sort: file.sort,
         mode: file.access.mode,

@@ -231,6 +231,6 @@ impl Step {
 }
 
 /// The hash that stands for these bytes and zeros up to this size; none for a file without content.
-pub(crate) fn manifest(bytes: &[u8], size: u64) -> Option<base::Digest> {
+pub(crate) fn digest(bytes: &[u8], size: u64) -> Option<base::Digest> {
     (size > 0).then(|| base::Digest::of(base::Domain::new("simulated content"), bytes))
 }

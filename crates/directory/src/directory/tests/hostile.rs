@@ -174,7 +174,7 @@ fn every_operation_without_the_leases_it_needs_is_refused() {
     let find = |name: &str| world().find(name);
     let (home, a, sub) = (find("home"), find("a"), find("sub"));
     let birth = Birth { file: home.clone(), serial: 5, is_leased: true };
-    let content = Content { size: 1, manifest: None };
+    let content = Content { size: 1, ..Content::default() };
     let changes = Changes { mode: Some(0), ..Changes::default() };
     let to = find("lair");
     let lies = [
@@ -292,8 +292,10 @@ fn more_operations_than_a_batch_may_have_are_refused() {
 fn absurd_sizes_are_refused() {
     let file = world().find("mine");
     let lair = world().find("lair");
-    let content =
-        |size| Act::SetContent { file: file.clone(), content: Content { size, manifest: None } };
+    let content = |size| Act::SetContent {
+        file: file.clone(),
+        content: Content { size, ..Content::default() },
+    };
     let xattr = |name_bytes: usize, bytes: usize| Act::SetXattr {
         file: file.clone(),
         name: vec![b'x'; name_bytes],
@@ -432,7 +434,7 @@ fn another_users_files_are_refused() {
         world.act(LIAR, &Actor::ROOT, act).unwrap();
     }
     let act = |act| Operation { actor: Actor { uid: 6, ..Actor::ROOT }, time: 1, act };
-    let content = Content { size: 1, manifest: None };
+    let content = Content { size: 1, ..Content::default() };
     let file = secret;
     let lies = [
         (Act::SetContent { file: file.clone(), content }, Refusal::Access),
@@ -470,7 +472,7 @@ fn acting_in_a_group_that_the_user_is_not_in_is_refused() {
     let act = Act::SetAttr { file: mine.clone(), changes };
     world.act(LIAR, &Actor::ROOT, act).unwrap();
     world.apply(Command::Admit { client: Client(LIAR), users: users(&[(7, &[7])]) });
-    let content = Content { size: 1, manifest: None };
+    let content = Content { size: 1, ..Content::default() };
     for (gid, groups) in [(20, vec![]), (7, vec![20]), (7, vec![7, 20])] {
         world.need(LIAR, Kind::Write, &Field::Whole.of(&mine));
         let act = Act::SetContent { file: mine.clone(), content: content.clone() };
@@ -557,7 +559,7 @@ fn a_directory_is_no_file_and_a_file_no_directory() {
     let (number, serial) = next(&world());
     let below = |file: &FileId| file.child(number.try_into().unwrap()).unwrap();
     let birth = Birth { file: below(&mine), serial, is_leased: true };
-    let content = Content { size: 1, manifest: None };
+    let content = Content { size: 1, ..Content::default() };
     let lies = [
         (
             Act::Create { directory: mine.clone(), name: name("x"), mode: 0, birth },

@@ -284,7 +284,7 @@ impl World {
                     Act::Lock { file: of(2), owner, start, end, hold: Some(true) }
                 }
                 "write" => {
-                    let content = Content { size: words[3].parse().unwrap(), manifest: None };
+                    let content = Content { size: words[3].parse().unwrap(), ..Content::default() };
                     Act::SetContent { file: of(2), content }
                 }
                 "open" => {
@@ -344,7 +344,7 @@ impl World {
                     Act::SetXattr { file, name, value, when: When::Always }
                 }
                 _ => {
-                    let content = Content { size: rng.below(5_000), manifest: None };
+                    let content = Content { size: rng.below(5_000), ..Content::default() };
                     Act::SetContent { file, content }
                 }
             },

@@ -182,7 +182,7 @@ impl Plain {
                 when: When::Always,
             },
             "write" => {
-                let content = Content { size: word(3).parse().unwrap(), manifest: None };
+                let content = Content { size: word(3).parse().unwrap(), ..Content::default() };
                 Act::SetContent { file: self.find(path), content }
             }
             "lock" | "unlock" => {

@@ -8,8 +8,8 @@ use super::*;
 fn what_is_written_is_read_while_open_and_after() {
     let world = World::new();
     let (inode, handle) = world.create("a");
-    world.tree.write(inode, 0, b"hello", false).unwrap();
-    world.tree.write(inode, 7, b"world", false).unwrap();
+    world.tree.write(inode, 0, b"hello", Manner::default()).unwrap();
+    world.tree.write(inode, 7, b"world", Manner::default()).unwrap();
     assert_eq!(world.bytes(inode), b"hello\0\0world");
     assert_eq!(world.size(inode), 12);
     world.tree.release(inode, handle);
@@ -32,9 +32,9 @@ fn an_empty_new_file_has_no_bytes_anywhere() {
 fn a_file_that_outgrows_memory_goes_to_a_backing_file_at_once() {
     let world = World::new();
     let (inode, handle) = world.create("a");
-    world.tree.write(inode, 0, &[1; 900], false).unwrap();
+    world.tree.write(inode, 0, &[1; 900], Manner::default()).unwrap();
     assert!(world.tree.content.backing(inode).unwrap().is_none());
-    world.tree.write(inode, 900, &[2; 900], false).unwrap();
+    world.tree.write(inode, 900, &[2; 900], Manner::default()).unwrap();
     assert!(world.tree.content.backing(inode).unwrap().is_some());
     let expected = [[1; 900], [2; 900]].concat();
     assert_eq!(world.bytes(inode), expected);
@@ -48,7 +48,7 @@ fn when_the_memory_of_all_files_is_used_up_the_next_goes_to_a_backing_file() {
     let world = World::new();
     let opened: Vec<(u64, u64)> = (0..20).map(|n| world.create(&format!("f{n}"))).collect();
     for (inode, _) in &opened {
-        world.tree.write(*inode, 0, &[3; 1_000], false).unwrap();
+        world.tree.write(*inode, 0, &[3; 1_000], Manner::default()).unwrap();
     }
     assert!(world.tree.reservoir.used() <= 10_000);
     let has_backing = |inode: u64| world.tree.content.backing(inode).unwrap().is_some();
@@ -86,7 +86,7 @@ fn whoever_opens_a_cached_file_again_gets_it_cached() {
     let world = World::new();
     world.tree.allow_passthrough();
     let (inode, first) = world.create("a");
-    world.tree.write(inode, 0, &[1; 5_000], false).unwrap();
+    world.tree.write(inode, 0, &[1; 5_000], Manner::default()).unwrap();
     let second = world.tree.open(inode, WRITES, &ME, &passthrough).unwrap();
     assert!(matches!(second.way, Way::Cached { .. }));
     world.tree.release(inode, first);
@@ -109,7 +109,7 @@ fn what_is_only_written_goes_past_the_kernels_cache_and_so_does_whoever_opens_it
     assert!(matches!(writer.way, Way::Direct));
     let reader = world.open(inode, READS);
     assert!(matches!(reader.way, Way::Direct));
-    world.tree.write(inode, 0, b"abc", false).unwrap();
+    world.tree.write(inode, 0, b"abc", Manner::default()).unwrap();
     [writer, reader].iter().for_each(|opened| world.tree.release(inode, opened.handle));
     let later = world.open(inode, READS);
     assert!(matches!(later.way, Way::Cached { keeps_pages: false }));
@@ -131,7 +131,7 @@ fn what_is_written_past_the_kernels_cache_loses_its_privileges() {
     world.tree.setxattr(inode, name, b"all", When::Always, &ME).unwrap();
     world.tree.setxattr(inode, b"user.a", b"b", When::Always, &ME).unwrap();
     for _ in 0..2 {
-        world.tree.write(inode, 0, b"abc", false).unwrap();
+        world.tree.write(inode, 0, b"abc", Manner::default()).unwrap();
         assert_eq!(world.tree.getxattr(inode, name), Err(Errno::NODATA));
     }
     assert_eq!(world.tree.getxattr(inode, b"user.a").unwrap(), b"b");
@@ -145,7 +145,7 @@ fn whoever_has_written_a_large_file_writes_the_next_by_way_of_the_kernel() {
     let write = |name: &[u8], size: usize| {
         let made = world.tree.create(ROOT, name, 0o644, true, WRITES, &me, &passthrough);
         let (attributes, opened) = made.unwrap();
-        world.tree.write(attributes.inode, 0, &vec![7; size], false).unwrap();
+        world.tree.write(attributes.inode, 0, &vec![7; size], Manner::default()).unwrap();
         world.tree.release(attributes.inode, opened.handle);
         let reader = world.tree.open(attributes.inode, READS, &me, &passthrough).unwrap();
         assert!(
@@ -209,7 +209,7 @@ fn an_open_that_truncates_leaves_nothing() {
         let inode = world.file("a", &vec![9; size]);
         let handle = world.open(inode, TRUNCATES).handle;
         assert_eq!(world.size(inode), 0);
-        world.tree.write(inode, 2, b"x", false).unwrap();
+        world.tree.write(inode, 2, b"x", Manner::default()).unwrap();
         world.tree.release(inode, handle);
         assert_eq!(world.cat("a"), b"\0\0x");
     }
@@ -220,7 +220,7 @@ fn a_time_that_was_set_is_not_undone_by_closing() {
     let world = World::new();
     for (name, size) in [("a", 10), ("b", 5_000)] {
         let (inode, handle) = world.create(name);
-        world.tree.write(inode, 0, &vec![1; size], false).unwrap();
+        world.tree.write(inode, 0, &vec![1; size], Manner::default()).unwrap();
         let changes = Changes { modified: Some(Moment::At(-5)), ..Changes::default() };
         assert_eq!(world.tree.setattr(inode, &changes, &ME).unwrap().modified, -5);
         world.tree.release(inode, handle);
@@ -234,7 +234,7 @@ fn what_stat_has_told_does_not_change_by_closing() {
     let world = World::new();
     for (name, size) in [("a", 10), ("b", 5_000)] {
         let (inode, handle) = world.create(name);
-        world.tree.write(inode, 0, &vec![1; size], false).unwrap();
+        world.tree.write(inode, 0, &vec![1; size], Manner::default()).unwrap();
         let before = world.tree.getattr(inode).unwrap();
         world.tree.release(inode, handle);
         assert_eq!(world.tree.getattr(inode).unwrap(), before);
@@ -246,7 +246,7 @@ fn a_file_is_there_whole_under_its_new_name_before_it_is_closed() {
     let world = World::new();
     let (inode, handle) = world.create("new");
     world.file("old", b"old");
-    world.tree.write(inode, 0, b"fresh", false).unwrap();
+    world.tree.write(inode, 0, b"fresh", Manner::default()).unwrap();
     world.tree.rename((ROOT, b"new"), (ROOT, b"old"), Over::Replace, &ME).unwrap();
     assert_eq!(world.tree.content.get(inode).unwrap().unwrap(), b"fresh");
     world.tree.release(inode, handle);
@@ -262,7 +262,7 @@ fn an_open_file_outlives_its_name_and_its_bytes_go_when_the_group_knows() {
     assert_eq!(world.tree.lookup(ROOT, b"a"), Err(Errno::NOENT));
     assert_eq!(world.tree.getattr(inode).unwrap().links, 0);
     assert_eq!(world.bytes(inode), b"alive");
-    world.tree.write(inode, 5, b" still", false).unwrap();
+    world.tree.write(inode, 5, b" still", Manner::default()).unwrap();
     assert_eq!(world.size(inode), 11);
     world.tree.release(inode, handle);
     assert_eq!(world.tree.doomed_count(), 1);
@@ -302,7 +302,7 @@ fn everything_is_there_in_the_next_life() {
     world.file("small", b"small");
     world.file("large", &[7; 50_000]);
     let (inode, handle) = world.create("synced");
-    world.tree.write(inode, 0, b"synced", false).unwrap();
+    world.tree.write(inode, 0, b"synced", Manner::default()).unwrap();
     world.tree.fsync(inode, handle).unwrap();
     let world = world.restart();
     assert_eq!(world.cat("small"), b"small");
@@ -314,7 +314,7 @@ fn everything_is_there_in_the_next_life() {
 fn holes_are_found_and_made() {
     let world = World::new();
     let (inode, handle) = world.create("a");
-    world.tree.write(inode, 0, b"abc", false).unwrap();
+    world.tree.write(inode, 0, b"abc", Manner::default()).unwrap();
     assert_eq!(world.tree.seek(inode, 0, false), Ok(3));
     assert_eq!(world.tree.seek(inode, 1, true), Ok(1));
     assert_eq!(world.tree.seek(inode, 3, true), Err(Errno::NXIO));
@@ -356,10 +356,10 @@ fn a_write_by_somebody_else_ends_running_as_the_owner() {
     let opened = world.tree.open(inode, WRITES, &ANN, &passthrough).unwrap();
     assert!(matches!(opened.way, Way::Cached { .. }), "or nobody would see the write");
     assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o6777);
-    world.tree.write(inode, 0, b"P", true).unwrap();
+    world.tree.write(inode, 0, b"P", Manner { tames: true, appends: false }).unwrap();
     assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o777);
     // What is given back later stays, although the file is closed after that.
-    world.tree.write(inode, 0, b"p", true).unwrap();
+    world.tree.write(inode, 0, b"p", Manner { tames: true, appends: false }).unwrap();
     world.tree.setattr(inode, &run, &ME).unwrap();
     world.tree.release(inode, opened.handle);
     assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o6777);
@@ -374,7 +374,7 @@ fn who_has_opened_a_file_may_write_whatever_its_mode_becomes() {
     let handle = world.tree.open(inode, WRITES, &ANN, &no_passthrough).unwrap().handle;
     let none = Changes { mode: Some(0o600), ..Changes::default() };
     world.tree.setattr(inode, &none, &ME).unwrap();
-    world.tree.write(inode, 0, b"newer", true).unwrap();
+    world.tree.write(inode, 0, b"newer", Manner { tames: true, appends: false }).unwrap();
     world.tree.release(inode, handle);
     assert_eq!(world.cat("a"), b"newer");
 }
@@ -384,7 +384,7 @@ fn what_is_looked_at_often_while_written_gets_a_backing_file() {
     let world = World::new();
     let (inode, handle) = world.create("a");
     for n in 0..10 {
-        world.tree.write(inode, n, b"x", false).unwrap();
+        world.tree.write(inode, n, b"x", Manner::default()).unwrap();
         assert_eq!(world.size(inode), n + 1);
     }
     assert!(world.tree.content.backing(inode).unwrap().is_some());
@@ -396,7 +396,7 @@ fn what_is_looked_at_often_while_written_gets_a_backing_file() {
 fn what_stays_open_is_stored_after_a_while() {
     let world = World::new();
     let (inode, handle) = world.create("a");
-    world.tree.write(inode, 0, b"log", false).unwrap();
+    world.tree.write(inode, 0, b"log", Manner::default()).unwrap();
     world.tree.tidy();
     assert!(world.tree.content.get(inode).unwrap().is_none());
     (0..10).for_each(|_| world.tree.tidy());
@@ -425,7 +425,7 @@ fn what_the_directory_could_not_be_told_at_the_last_close_is_told_later() {
     for size in [10, 5_000] {
         let world = World::new();
         let (inode, handle) = world.create("a");
-        world.tree.write(inode, 0, &vec![7; size], false).unwrap();
+        world.tree.write(inode, 0, &vec![7; size], Manner::default()).unwrap();
         world.tree.unreportable.store(inode, Ordering::Relaxed);
         world.tree.release(inode, handle);
         assert_eq!(world.size(inode), size as u64, "whoever looks sees what is true");
@@ -442,7 +442,7 @@ fn a_file_that_can_not_be_stored_at_the_end_keeps_no_other_from_being_stored() {
     let world = World::new();
     let opened: Vec<(u64, u64)> = (0..3).map(|n| world.create(&format!("f{n}"))).collect();
     for (inode, _) in &opened {
-        world.tree.write(*inode, 0, b"bytes", false).unwrap();
+        world.tree.write(*inode, 0, b"bytes", Manner::default()).unwrap();
     }
     let (bad, _) = opened[0];
     world.tree.unreportable.store(bad, Ordering::Relaxed);
@@ -483,7 +483,7 @@ fn bytes_that_are_missing_are_an_error_and_not_zeros() {
 fn a_size_is_told_only_of_bytes_that_are_stored() {
     let world = World::new();
     let (inode, _) = world.create("a");
-    world.tree.write(inode, 0, &[7; 100], false).unwrap();
+    world.tree.write(inode, 0, &[7; 100], Manner::default()).unwrap();
     let open = world.tree.opens.get(inode).unwrap();
     world.tree.set_size(&open, &mut open.lock(), 50).unwrap();
     drop(open);
@@ -496,7 +496,7 @@ fn bytes_stay_if_what_took_the_name_away_may_be_lost() {
     let world = World::new();
     let inode = world.file("a", b"bytes");
     let elsewhen = world.tree.desk.losses() + 1;
-    world.tree.doom(inode, elsewhen);
+    world.tree.doom(inode, None, elsewhen);
     // And what comes behind it goes on.
     let other = world.file("b", b"other");
     world.tree.unlink(ROOT, b"b", &ME).unwrap();
@@ -511,7 +511,7 @@ fn bytes_stay_if_what_took_the_name_away_may_be_lost() {
 fn an_open_file_whose_lost_name_comes_back_is_stored_when_it_is_closed() {
     let world = World::new();
     let (inode, handle) = world.create("a");
-    world.tree.write(inode, 0, b"bytes", false).unwrap();
+    world.tree.write(inode, 0, b"bytes", Manner::default()).unwrap();
     world.tree.opens.unlink(inode, world.tree.desk.losses() + 1);
     world.tree.release(inode, handle);
     assert_eq!(world.tree.doomed_count(), 0);
@@ -523,7 +523,7 @@ fn the_directory_is_told_again_what_may_be_lost_with_a_session() {
     let world = World::new();
     for (name, size) in [("a", 10), ("b", 5_000)] {
         let (inode, handle) = world.create(name);
-        world.tree.write(inode, 0, &vec![7; size], false).unwrap();
+        world.tree.write(inode, 0, &vec![7; size], Manner::default()).unwrap();
         let open = world.tree.opens.get(inode).unwrap();
         let mut inner = open.lock();
         assert_eq!(world.tree.settle(&open, &mut inner), Ok(true));

@@ -16,7 +16,7 @@ use crate::reference::{
 use super::{
     super::{
         history::Deed,
-        step::{Held, Outcome, Seen, Stat, Step, manifest},
+        step::{Held, Outcome, Seen, Stat, Step, digest},
     },
     Witness,
 };
@@ -264,7 +264,7 @@ impl Witness {
             let run = runs.first().map_or(&[][..], |(_, run)| run);
             // What programs write has no zeros in it.
             let end = run.iter().position(|byte| *byte == 0).unwrap_or(run.len());
-            (attr.size, manifest(&run[..end], attr.size))
+            (attr.size, digest(&run[..end], attr.size))
         });
         let times = (sort == Sort::Regular).then_some((attr.atime as i64, attr.mtime as i64));
         Ok(Seen::Stat(Stat {

@@ -1,0 +1,187 @@
+//! The other machines of the cell, for whoever needs bytes that are there.
+//!
+//! The machine that last changed a content has it, and is asked for it piece by piece. Whoever asks holds a lease
+//! on the content meanwhile, or starts again: so all pieces are of one version.
+
+use std::{
+    collections::BTreeMap,
+    os::unix::fs::FileExt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use base::{Digest, Domain, Hasher, PublicKey};
+use group::Roll;
+use lease::Client;
+
+use crate::{
+    Content, Failure, Network,
+    cell::{ANSWER_BYTES_MAX, Answer, Errand, Neighbour, Whom},
+};
+
+const CONTENT: Domain = Domain::new("content of a file v1");
+/// The most bytes that are asked for at once: an answer has room for them.
+const PIECE: u64 = 512 << 10;
+/// How long to wait for a piece.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The other machines, by the clients that they are.
+#[derive(Default)]
+pub struct Neighbours {
+    known: Mutex<Known>,
+}
+
+/// As many as the cell has machines.
+#[derive(Default)]
+struct Known {
+    network: Weak<Network>,
+    machines: BTreeMap<Client, Neighbour>,
+    members: Vec<PublicKey>,
+}
+
+impl Neighbours {
+    /// The hash of a content, for those who fetch it.
+    pub fn digest(bytes: &[u8]) -> Digest {
+        Digest::of(CONTENT, bytes)
+    }
+
+    /// Whether this machine has, or may come to have, others beside it.
+    pub fn can_be(&self) -> bool {
+        self.known().network.strong_count() > 0
+    }
+
+    /// Fetches the content of a file from its home and hands it over piece by piece, in order. If it is not what
+    /// it should be, this is known only at the end.
+    pub fn fetch(
+        &self,
+        serial: u64,
+        content: &directory::record::Content,
+        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let nowhere = || Failure::Unfit("nobody has the bytes".into());
+        let home = content.home.ok_or_else(nowhere)?;
+        let key = match self.recall(Whom::Client(home)) {
+            Some(machine) => machine.key,
+            None => self.find(Whom::Client(home))?.key,
+        };
+        let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
+        let mut hasher = Hasher::new(CONTENT);
+        let mut offset = 0;
+        while offset < content.size {
+            let length = PIECE.min(content.size - offset);
+            let errand = Errand::Read { serial, offset, length };
+            let answer = network.ask(&key, base::encode(&errand), PATIENCE)?;
+            let amiss = |what: String| Failure::Peer { who: format!("{key:?}"), what };
+            match base::decode(&answer, ANSWER_BYTES_MAX)? {
+                Answer::Bytes(bytes) if bytes.len() as u64 == length => {
+                    hasher.update(&bytes);
+                    take(&bytes)?;
+                }
+                Answer::Refused(why) => return Err(amiss(why)),
+                _ => return Err(amiss("it answers something else".into())),
+            }
+            offset += length;
+        }
+        match content.digest.is_some_and(|digest| digest != hasher.finish()) {
+            true => {
+                let what =
+                    "the bytes that it sends are not those that were written; look at its disk";
+                Err(Failure::Peer { who: format!("{key:?}"), what: what.into() })
+            }
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn meet(&self, network: &Arc<Network>) {
+        self.known().network = Arc::downgrade(network);
+    }
+
+    pub(crate) fn read_book(&self, machines: impl Iterator<Item = Neighbour>) {
+        self.known().machines = machines.map(|machine| (machine.client, machine)).collect();
+    }
+
+    pub(crate) fn read_members(&self, roll: &Roll) {
+        self.known().members = roll.seats.iter().map(|seat| seat.key).collect();
+    }
+
+    /// A machine that is known here.
+    pub(crate) fn recall(&self, whom: Whom) -> Option<Neighbour> {
+        let known = self.known();
+        match whom {
+            Whom::Client(client) => known.machines.get(&client).cloned(),
+            Whom::Key(key) => known.machines.values().find(|machine| machine.key == key).cloned(),
+        }
+    }
+
+    /// Asks the members of the group for a machine. One is believed when so many say the same that at least one of
+    /// them does not lie.
+    pub(crate) fn find(&self, whom: Whom) -> Result<Neighbour, Failure> {
+        let (network, members) = {
+            let known = self.known();
+            (known.network.upgrade().ok_or(Failure::Stopped)?, known.members.clone())
+        };
+        let enough = members.len().saturating_sub(1) / 3 + 1;
+        let mut said: BTreeMap<Neighbour, usize> = BTreeMap::new();
+        for member in &members {
+            let errand = base::encode(&Errand::Who(whom));
+            let answer = network.ask(member, errand, PATIENCE / 4);
+            let answer = answer.and_then(|bytes| Ok(base::decode(&bytes, ANSWER_BYTES_MAX)?));
+            let Ok(Answer::Machine(machine)) = answer else { continue };
+            let is_meant = match whom {
+                Whom::Client(client) => machine.client == client,
+                Whom::Key(key) => machine.key == key,
+            };
+            let count = said.entry(machine.clone()).or_default();
+            *count += 1;
+            if is_meant && *count >= enough {
+                network.know(&machine.key, &machine.addresses);
+                self.known().machines.insert(machine.client, machine.clone());
+                return Ok(machine);
+            }
+        }
+        let what = "the members of the group don't know the machine that was asked for".to_owned();
+        Err(Failure::Unfit(what))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A piece of a content that this machine has. What is beyond the end of the bytes is zeros: it was cut off, or
+/// never written.
+pub(crate) fn piece(content: &Content, serial: u64, offset: u64, length: u64) -> Answer {
+    let Some(end) = offset.checked_add(length).filter(|_| length <= PIECE) else {
+        return Answer::Refused("more was asked for than goes into an answer".into());
+    };
+    match read(content, serial, offset, end) {
+        Ok(Some(mut bytes)) => {
+            bytes.resize(length as usize, 0);
+            Answer::Bytes(bytes)
+        }
+        Ok(None) => Answer::Refused(format!("the bytes of inode {serial} are not here")),
+        Err(failure) => Answer::Refused(failure.to_string()),
+    }
+}
+
+fn read(content: &Content, serial: u64, offset: u64, end: u64) -> Result<Option<Vec<u8>>, Failure> {
+    if let Some(file) = content.backing(serial)? {
+        let mut bytes = vec![0; (end - offset) as usize];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let read = file.read_at(&mut bytes[filled..], offset + filled as u64);
+            match read.map_err(Failure::of("can't read", "a backing file"))? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        bytes.truncate(filled);
+        return Ok(Some(bytes));
+    }
+    let Some(mut bytes) = content.get(serial)? else { return Ok(None) };
+    let clip = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+    let (start, end) = (clip(offset), clip(end));
+    bytes.truncate(end);
+    bytes.drain(..start);
+    Ok(Some(bytes))
+}

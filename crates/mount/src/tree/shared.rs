@@ -1,0 +1,365 @@
+//! What is different when other machines have the same tree.
+//!
+//! Bytes of an open file are as good as the content that the directory tells of, and only while the client holds
+//! that. So whoever reads or writes first makes sure of both, with the file's lock free: waiting for another
+//! machine with the lock held could keep us from giving up what that machine waits for. With the lock held,
+//! nothing of the file's content is given up.
+
+use std::{
+    io::Write,
+    sync::{Arc, MutexGuard, atomic::Ordering, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use base::FileId;
+use client::{Call, Reply, Wanted};
+use directory::{Actor, record::Content};
+use host::Memory;
+use lease::{Field, Scope};
+
+use crate::{
+    errno,
+    front::{Change, Errno},
+};
+
+use super::{
+    Tree,
+    body::{Body, Held, Seen},
+    opens::{Inner, Open},
+};
+
+/// Whoever loses to others what it has just been given tries again for so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is needed of a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// To look at the bytes.
+    Read,
+    /// To change some of them.
+    Write,
+    /// To put others in their place, whatever they were.
+    Replace,
+}
+
+impl Need {
+    fn writes(self) -> bool {
+        self != Need::Read
+    }
+}
+
+/// Bytes that came from another machine.
+struct Fetched {
+    content: Content,
+    body: Body,
+}
+
+/// What the client is told when others want something.
+pub(super) struct Kernel {
+    tree: std::sync::Weak<Tree>,
+    wanted: mpsc::Sender<Wanted>,
+}
+
+impl Memory for Kernel {
+    fn forget(&self, part: &Scope, serial: Option<u64>) {
+        if let Some(tree) = self.tree.upgrade() {
+            tree.forget_part(part, serial);
+        }
+    }
+
+    fn recalled(&self, wanted: Wanted) {
+        // What waits there the client counts. If nobody is left, nobody has bytes either.
+        _ = self.wanted.send(wanted);
+    }
+}
+
+impl Tree {
+    /// Lets the client ask for what others want. To be called once, before anybody uses the tree.
+    pub fn share(self: &Arc<Tree>) -> std::io::Result<()> {
+        if !self.is_shared {
+            return Ok(());
+        }
+        let (wanted, asked) = mpsc::channel::<Wanted>();
+        let tree = Arc::downgrade(self);
+        let memory: Arc<dyn Memory> = Arc::new(Kernel { tree: tree.clone(), wanted });
+        self.desk.remember(&memory);
+        // The client knows it weakly, so it lives as long as the tree.
+        _ = self.memory.set(memory);
+        let desk = Arc::clone(&self.desk);
+        thread::Builder::new().name("mount-yields".to_owned()).spawn(move || {
+            while let Ok(wanted) = asked.recv() {
+                match tree.upgrade() {
+                    Some(tree) => tree.give_up(wanted),
+                    None => desk.give_up(wanted),
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Tells what became of contents in something that others want, and lets it go.
+    fn give_up(&self, wanted: Wanted) {
+        let opens = self.opens.within(&wanted.part);
+        let mut guards: Vec<_> = opens.iter().map(|open| (open, open.lock())).collect();
+        for (open, inner) in &mut guards {
+            if let Err(errno) = self.settle(open, inner) {
+                let inode = open.inode;
+                eprintln!(
+                    "croft: another machine wants inode {inode}, and what was written to it can't be told ({errno})"
+                );
+            }
+        }
+        self.desk.give_up(wanted);
+    }
+
+    /// The kernel may not rely on this any more. Called while the client waits.
+    fn forget_part(&self, part: &Scope, serial: Option<u64>) {
+        self.forgotten.fetch_add(1, Ordering::AcqRel);
+        let has_names =
+            matches!(part.field, Field::Child(_) | Field::Children | Field::Whole | Field::Tree);
+        let is_seen =
+            matches!(part.field, Field::Access | Field::Times | Field::Content | Field::Parent);
+        if has_names {
+            self.tell_now(Change::Names);
+        }
+        if part.field == Field::Tree {
+            for inode in self.inodes.below(&part.file) {
+                self.tell_now(Change::Inode(inode));
+            }
+        } else if has_names || is_seen {
+            let inode = serial.or_else(|| self.inodes.find(&part.file));
+            if let Some(inode) = inode {
+                self.tell_now(Change::Inode(inode));
+            }
+        }
+    }
+
+    /// How often something had to be forgotten so far.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten.load(Ordering::Acquire)
+    }
+
+    /// The kernel was told something that was found out when so much had been forgotten. If it was more by the time
+    /// that the kernel heard it, it may not believe it: what it does not know yet it can't be told to forget.
+    pub fn doubt(&self, forgotten: u64, change: Change<'_>) {
+        if self.forgotten() != forgotten {
+            self.tell(change);
+        }
+    }
+
+    /// How long the kernel may believe what it is told.
+    pub fn validity(&self) -> Duration {
+        match self.is_shared {
+            true => self.desk.validity(),
+            false => crate::front::VALIDITY,
+        }
+    }
+
+    /// Locks an open file with its bytes at hand, as they are now.
+    pub(super) fn ready<'a>(
+        &self,
+        open: &'a Open,
+        need: Need,
+    ) -> Result<MutexGuard<'a, Inner>, Errno> {
+        if !self.is_shared {
+            let mut inner = open.lock();
+            if need != Need::Replace {
+                self.load(open, &mut inner)?;
+            }
+            return Ok(inner);
+        }
+        let start = Instant::now();
+        let mut fetched = None;
+        loop {
+            if let Some(inner) = self.try_ready(open, need, &mut fetched)? {
+                return Ok(inner);
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(Errno::TIMEDOUT);
+            }
+            // First to look at it only: nobody has to wait until all of it is here.
+            if need != Need::Replace {
+                let content = self.held(&open.file, false)?;
+                if self.is_elsewhere(&content) && !open.lock().has(&content) {
+                    fetched = self.fetch(open, &content)?.or(fetched);
+                }
+            }
+            if need.writes() {
+                self.held(&open.file, true)?;
+            }
+        }
+    }
+
+    /// Locks an open file with its bytes at hand, if the content is held now and needs not be fetched.
+    fn try_ready<'a>(
+        &self,
+        open: &'a Open,
+        need: Need,
+        fetched: &mut Option<Fetched>,
+    ) -> Result<Option<MutexGuard<'a, Inner>>, Errno> {
+        let mut inner = open.lock();
+        let Some(content) = self.desk.holds(&open.file, need.writes()) else { return Ok(None) };
+        self.follow_others(open, &mut inner, &content)?;
+        if !matches!(inner.body, Body::Rest) || need == Need::Replace {
+            inner.base = Some(content);
+            return Ok(Some(inner));
+        }
+        if !self.is_elsewhere(&content) {
+            self.load(open, &mut inner)?;
+            inner.base = Some(content);
+            return Ok(Some(inner));
+        }
+        match fetched.take_if(|fetched| fetched.content == content) {
+            Some(Fetched { body, .. }) => {
+                inner.is_borrowed = matches!(body, Body::File { .. });
+                inner.body = body;
+                inner.base = Some(content);
+                Ok(Some(inner))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// What is at hand goes if others have changed the content since. If it had changed here too, and the
+    /// directory never heard of that, it is kept aside.
+    fn follow_others(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
+        if matches!(inner.body, Body::Rest) || inner.base.as_ref() == Some(now) {
+            return Ok(());
+        }
+        let is_doubtful = inner.origin.is_some() && !self.desk.is_pushed(inner.told);
+        if inner.has_news()? || is_doubtful {
+            if inner.origin.as_ref().or(inner.base.as_ref()) == Some(now) {
+                // Nobody else has changed it: what was told is lost, and is told again.
+                inner.base = Some(now.clone());
+                inner.must_tell();
+                return Ok(());
+            }
+            self.rescue(open, inner);
+        }
+        inner.body = Body::Rest;
+        (inner.is_dirty, inner.is_unreported, inner.is_borrowed) = (false, false, false);
+        (inner.reported, inner.origin) = (None, None);
+        Ok(())
+    }
+
+    /// Keeps what was written here and can't be told any more, for whoever wrote it.
+    fn rescue(&self, open: &Open, inner: &Inner) {
+        let kept = match &inner.body {
+            Body::Rest => return,
+            Body::Memory(held) => self.content.rescue(open.inode, &mut held.bytes()),
+            Body::File { file, .. } => file
+                .try_clone()
+                .map_err(host::Failure::of("can't read", "a backing file"))
+                .and_then(|mut file| {
+                    use std::io::{Seek, SeekFrom};
+                    // Nobody uses the position of a backing file.
+                    _ = file.seek(SeekFrom::Start(0));
+                    self.content.rescue(open.inode, &mut file)
+                }),
+        };
+        match kept {
+            Ok(path) => eprintln!(
+                "croft: inode {} was changed by another machine after the session was lost; what was written here is \
+                 in {}",
+                open.inode,
+                path.display()
+            ),
+            Err(failure) => eprintln!(
+                "croft: what was written to inode {} after the session was lost can't be kept: {failure}",
+                open.inode
+            ),
+        }
+    }
+
+    /// The content of a file, held for reading, or for changing it.
+    fn held(&self, file: &FileId, writes: bool) -> Result<Content, Errno> {
+        let file = file.clone();
+        match self.ask(&Actor::ROOT, Call::Hold { file, writes })? {
+            Reply::File(record) => Ok(record.content.clone()),
+            _ => Err(Errno::IO),
+        }
+    }
+
+    /// Whether the bytes of a content are on another machine.
+    pub(super) fn is_elsewhere(&self, content: &Content) -> bool {
+        self.is_shared
+            && content.size > 0
+            && content.home.is_some_and(|home| home != self.desk.me())
+    }
+
+    /// Gets the bytes of a content from the machine that has them.
+    /// Nothing, if it was changed meanwhile.
+    fn fetch(&self, open: &Open, content: &Content) -> Result<Option<Fetched>, Errno> {
+        let size = usize::try_from(content.size).unwrap_or(usize::MAX);
+        let fetched = if size <= self.settings.small_max {
+            let mut bytes = Vec::with_capacity(size);
+            let fetched = self.neighbours.fetch(open.inode, content, |piece| {
+                bytes.extend_from_slice(piece);
+                Ok(())
+            });
+            fetched.map(|()| Body::Memory(Held::new(bytes, &self.reservoir)))
+        } else {
+            self.must_have_room(content.size)?;
+            let mut file = self.content.scratch().map_err(errno::of_host)?;
+            let fetched = self.neighbours.fetch(open.inode, content, |piece| {
+                file.write_all(piece).map_err(host::Failure::of("can't write", "fetched bytes"))
+            });
+            let seen = Some(Seen::of(&file)?);
+            fetched.map(|()| Body::File { file: Arc::new(file), seen })
+        };
+        match fetched {
+            Ok(body) => Ok(Some(Fetched { content: content.clone(), body })),
+            Err(_) if self.desk.holds(&open.file, false).as_ref() != Some(content) => Ok(None),
+            Err(failure) => {
+                eprintln!("croft: can't fetch the bytes of inode {}: {failure}", open.inode);
+                Err(errno::of_host(failure))
+            }
+        }
+    }
+
+    /// Makes bytes that came from another machine our own, before they change.
+    pub(super) fn adopt(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
+        if !std::mem::take(&mut inner.is_borrowed) {
+            return Ok(());
+        }
+        let Body::File { file: fetched, .. } = &inner.body else { return Ok(()) };
+        let size = Seen::of(fetched)?.size;
+        let file = self.make_backing(open.inode, &[])?;
+        let (mut from, mut to) = (0, 0);
+        while from < size {
+            let most = usize::try_from(size - from).unwrap_or(usize::MAX);
+            let copied = rustix::fs::copy_file_range(
+                &**fetched,
+                Some(&mut from),
+                &file,
+                Some(&mut to),
+                most,
+            )?;
+            if copied == 0 {
+                return Err(Errno::IO);
+            }
+        }
+        inner.body = Body::File { file: Arc::new(file), seen: None };
+        Ok(())
+    }
+
+    /// Where other bytes come in place of those that were, these need not be known.
+    pub(super) fn take_place(&self, inner: &mut Inner) {
+        if self.is_shared && matches!(inner.body, Body::Rest) {
+            let had_bytes = inner.base.as_ref().is_some_and(|base| base.size > 0);
+            inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+            (inner.is_dirty, inner.is_unreported) = (had_bytes, had_bytes);
+        }
+    }
+
+    /// What was written and could not be told, because the session was lost meanwhile, is told now, or kept
+    /// aside if others were faster.
+    pub(super) fn regain(&self, open: &Open) -> Result<(), Errno> {
+        let is_well = || self.desk.holds(&open.file, true).is_some();
+        if !self.is_shared || !open.lock().has_news()? || is_well() {
+            return Ok(());
+        }
+        self.ready(open, Need::Replace).map(drop)
+    }
+}

@@ -1,0 +1,229 @@
+//! Two machines with the same tree, each mounted for real, used as programs do. Where there is no `/dev/fuse`, or
+//! no right to mount, this says so and checks nothing.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::disallowed_macros,
+    clippy::unwrap_used,
+    reason = "a black-box test: it uses files as programs do"
+)]
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{ErrorKind, Read, Write},
+    net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::{FileExt, MetadataExt, PermissionsExt},
+    path::PathBuf,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use host::Machine;
+use mount::{Mount, Options, Settings, Tree};
+
+const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// A machine and its mount, unmounted and removed at the end whatever happens.
+struct One {
+    mount: Option<Mount>,
+    machine: Option<Machine>,
+    home: PathBuf,
+    path: PathBuf,
+}
+
+impl One {
+    fn new(founder: Option<&One>) -> Option<One> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("croft-two-{}-{count}", std::process::id());
+        let home = std::env::temp_dir().join(&name);
+        let path = std::env::temp_dir().join(format!("{name}-on"));
+        fs::create_dir_all(&path).unwrap();
+        match founder {
+            None => Machine::init(&home, Some(ANYWHERE)).unwrap(),
+            Some(founder) => {
+                let code = Machine::invite(&founder.home, Duration::from_secs(60)).unwrap();
+                Machine::join(&home, code.reveal(), ANYWHERE).unwrap();
+            }
+        }
+        let machine = Machine::start(&home).unwrap();
+        let tree = Arc::new(Tree::new(&machine, Settings::default()));
+        match Mount::start(tree, &path, &Options::default()) {
+            Ok(mount) => Some(One { mount: Some(mount), machine: Some(machine), home, path }),
+            Err(error) => {
+                eprintln!("skipped: can't mount here ({error})");
+                None
+            }
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        if let Some(mut mount) = self.mount.take()
+            && mount.unmount().is_err()
+        {
+            drop(mount);
+            let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+        }
+        self.machine.take();
+        let _ = fs::remove_dir_all(&self.home);
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Two mounts of one tree, if this computer can mount. The first founds the cell, and has to go last.
+fn two() -> Option<(One, One)> {
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/fuse") {
+        eprintln!("skipped: /dev/fuse can't be used here ({error})");
+        return None;
+    }
+    let one = One::new(None)?;
+    let two = One::new(Some(&one))?;
+    Some((one, two))
+}
+
+#[test]
+fn what_one_machine_has_done_another_sees_at_once() {
+    let Some((a, b)) = two() else { return };
+    fs::write(a.at("small"), b"from a").unwrap();
+    assert_eq!(fs::read(b.at("small")).unwrap(), b"from a");
+    fs::write(b.at("small"), b"and from b").unwrap();
+    assert_eq!(fs::read(a.at("small")).unwrap(), b"and from b");
+    assert_eq!(fs::metadata(a.at("small")).unwrap().len(), 10);
+
+    assert!(!b.at("directory").exists());
+    fs::create_dir(a.at("directory")).unwrap();
+    assert!(b.at("directory").is_dir());
+    fs::rename(b.at("small"), b.at("directory/renamed")).unwrap();
+    assert!(!a.at("small").exists());
+    assert_eq!(fs::read(a.at("directory/renamed")).unwrap(), b"and from b");
+
+    fs::set_permissions(a.at("directory/renamed"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(fs::metadata(b.at("directory/renamed")).unwrap().mode() & 0o777, 0o600);
+    std::os::unix::fs::symlink("renamed", b.at("directory/link")).unwrap();
+    assert_eq!(fs::read(a.at("directory/link")).unwrap(), b"and from b");
+    fs::remove_file(b.at("directory/link")).unwrap();
+    fs::remove_file(a.at("directory/renamed")).unwrap();
+    assert_eq!(fs::read_dir(b.at("directory")).unwrap().count(), 0);
+    fs::remove_dir(b.at("directory")).unwrap();
+    assert!(!a.at("directory").exists());
+}
+
+#[test]
+fn large_files_change_hands_whole() {
+    let Some((a, b)) = two() else { return };
+    let mut bytes: Vec<u8> = (0..3_000_000u32).map(|n| (n % 251) as u8).collect();
+    fs::write(a.at("large"), &bytes).unwrap();
+    assert!(fs::read(b.at("large")).unwrap() == bytes);
+    let file = OpenOptions::new().read(true).write(true).open(b.at("large")).unwrap();
+    for (place, text) in [(1_000_000, b"here"), (2_999_998, b"ends")] {
+        file.write_all_at(text, place).unwrap();
+        bytes.resize(bytes.len().max(place as usize + 4), 0);
+        bytes[place as usize..place as usize + 4].copy_from_slice(text);
+    }
+    assert!(fs::read(a.at("large")).unwrap() == bytes);
+    drop(file);
+    let file = OpenOptions::new().write(true).open(a.at("large")).unwrap();
+    file.set_len(1_000_002).unwrap();
+    bytes.truncate(1_000_002);
+    assert!(fs::read(b.at("large")).unwrap() == bytes);
+}
+
+#[test]
+fn who_reads_an_open_file_sees_what_another_machine_has_written_since() {
+    let Some((a, b)) = two() else { return };
+    fs::write(a.at("file"), b"0000").unwrap();
+    let reader = File::open(b.at("file")).unwrap();
+    let writer = OpenOptions::new().write(true).open(a.at("file")).unwrap();
+    for round in 0..50u32 {
+        let text = format!("{round:04}");
+        writer.write_all_at(text.as_bytes(), 0).unwrap();
+        let mut seen = [0; 4];
+        reader.read_exact_at(&mut seen, 0).unwrap();
+        assert_eq!(std::str::from_utf8(&seen).unwrap(), text);
+    }
+}
+
+#[test]
+fn appending_from_two_machines_loses_nothing() {
+    const ROUNDS: usize = 200;
+    let Some((a, b)) = two() else { return };
+    fs::write(a.at("log"), b"").unwrap();
+    thread::scope(|scope| {
+        for (one, letter) in [(&a, 'a'), (&b, 'b')] {
+            scope.spawn(move || {
+                let mut log = OpenOptions::new().append(true).open(one.at("log")).unwrap();
+                for round in 0..ROUNDS {
+                    log.write_all(format!("{letter}{round:05}\n").as_bytes()).unwrap();
+                }
+            });
+        }
+    });
+    for one in [&a, &b] {
+        let text = fs::read_to_string(one.at("log")).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2 * ROUNDS);
+        for letter in ['a', 'b'] {
+            let own = lines.iter().filter(|line| line.starts_with(letter));
+            let expected = (0..ROUNDS).map(|round| format!("{letter}{round:05}"));
+            assert!(own.copied().eq(expected));
+        }
+    }
+}
+
+#[test]
+fn of_two_machines_that_create_a_name_at_once_one_succeeds() {
+    let Some((a, b)) = two() else { return };
+    for round in 0..50 {
+        let name = format!("name-{round}");
+        let results = thread::scope(|scope| {
+            let tries = [&a, &b].map(|one| {
+                let path = one.at(&name);
+                scope.spawn(move || OpenOptions::new().write(true).create_new(true).open(path))
+            });
+            tries.map(|tried| tried.join().unwrap())
+        });
+        let made = results.iter().filter(|result| result.is_ok()).count();
+        assert_eq!(made, 1, "{results:?}");
+        let refused = results.into_iter().find_map(Result::err).unwrap();
+        assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
+    }
+}
+
+#[test]
+fn a_file_that_another_machine_removes_is_there_for_whoever_has_it_open() {
+    let Some((a, b)) = two() else { return };
+    fs::write(b.at("file"), b"still here").unwrap();
+    let mut open = File::open(a.at("file")).unwrap();
+    fs::remove_file(b.at("file")).unwrap();
+    assert!(!a.at("file").exists());
+    let mut text = String::new();
+    open.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "still here");
+    assert_eq!(open.metadata().unwrap().nlink(), 0);
+}
+
+#[test]
+fn a_directory_moves_while_another_machine_stands_in_it() {
+    let Some((a, b)) = two() else { return };
+    fs::create_dir_all(a.at("from/inner")).unwrap();
+    fs::write(b.at("from/inner/file"), b"x").unwrap();
+    fs::create_dir(b.at("to")).unwrap();
+    let inside = File::open(a.at("from/inner")).unwrap();
+    fs::rename(b.at("from/inner"), b.at("to/moved")).unwrap();
+    let by_handle = format!("/proc/self/fd/{}/file", std::os::fd::AsRawFd::as_raw_fd(&inside));
+    assert_eq!(fs::read(by_handle).unwrap(), b"x");
+    assert_eq!(fs::read(a.at("to/moved/file")).unwrap(), b"x");
+    assert!(!a.at("from/inner").exists());
+}
