@@ -1,4 +1,4 @@
-//! `croft init`, `run`, `mount`, `umount` and `status`: a machine's life.
+//! `croft run`, `mount`, `umount` and `status`: a machine's life.
 
 use std::{
     collections::BTreeMap,
@@ -38,12 +38,6 @@ pub struct Home {
         hide_default_value = true
     )]
     pub directory: PathBuf,
-}
-
-#[derive(clap::Args)]
-pub struct InitArgs {
-    #[command(flatten)]
-    home: Home,
 }
 
 #[derive(clap::Args)]
@@ -134,14 +128,6 @@ fn default_home() -> PathBuf {
         Some(home) => home.join(".local/share/croft"),
         None => PathBuf::from("/var/lib/croft"),
     }
-}
-
-pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
-    let directory = &args.home.directory;
-    Machine::init(directory, None)?;
-    writeln!(stderr(), "made a cell of one machine in {}", directory.display())?;
-    writeln!(stderr(), "start it with: croft run --dir {}", directory.display())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {

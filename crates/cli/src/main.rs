@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod cell;
 mod daemon;
 mod experiments;
 mod graph;
@@ -17,6 +18,7 @@ mod machine;
 mod quickstart;
 mod simulate;
 mod status;
+mod words;
 
 use std::{
     io::{ErrorKind, Write, stderr},
@@ -38,7 +40,11 @@ enum Command {
     /// Start a whole cell on this computer and mount it
     Quickstart(quickstart::Args),
     /// Make a directory the home of a machine, a cell of its own
-    Init(machine::InitArgs),
+    Init(cell::InitArgs),
+    /// Print a code with which one more machine can join the cell
+    Invite(cell::InviteArgs),
+    /// Make a directory the home of a machine of the cell that a code invites to
+    Join(cell::JoinArgs),
     /// Run a machine until it is told to stop
     Run(machine::RunArgs),
     /// Mount the tree of a machine that runs
@@ -62,7 +68,9 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Quickstart(args) => quickstart::run(&args),
-        Command::Init(args) => machine::init(&args),
+        Command::Init(args) => cell::init(&args),
+        Command::Invite(args) => cell::invite(&args),
+        Command::Join(args) => cell::join(&args),
         Command::Run(args) => machine::run(&args),
         Command::Mount(args) => machine::mount(&args),
         Command::Umount(args) => machine::umount(&args),

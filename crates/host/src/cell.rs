@@ -5,7 +5,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     path::Path,
     sync::Arc,
     time::Duration,
@@ -256,6 +256,30 @@ impl Membership {
     pub(crate) fn own_join(&self, key: &SecretKey) -> Join {
         Join::new(self.certificate.clone(), whereabouts(self.listen), key, seconds_now())
     }
+}
+
+/// The address of this machine from which a code's addresses are reached, with any port.
+pub(crate) fn way_to(code: &Code) -> Result<SocketAddr, Failure> {
+    let Some(first) = code.addresses().first() else {
+        return Err(Failure::Unfit("the invitation names no address; ask for another".into()));
+    };
+    let local = |to: &SocketAddr| {
+        let any: IpAddr = match to {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        // Nothing is sent by this: the kernel only looks for the way.
+        socket.connect(to).ok()?;
+        Some(SocketAddr::new(socket.local_addr().ok()?.ip(), 0))
+    };
+    code.addresses().iter().find_map(local).ok_or_else(|| {
+        let what = format!(
+            "no way leads from here to {first}; mend that, or name the address at which other \
+             machines reach this one with `--listen ADDRESS`"
+        );
+        Failure::Unfit(what)
+    })
 }
 
 /// Where a machine is that listens there from now on.

@@ -34,7 +34,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::{
     Content, Failure, Neighbours, Store,
     ballast::Ballast,
-    cell::Membership,
+    cell::{self, Membership},
     clock::Clock,
     descriptors,
     desk::{self, Desk, Lost},
@@ -83,6 +83,13 @@ impl Machine {
         Machine::make_home(directory)?;
         Membership::found(directory, listen)?.save(directory)?;
         Machine::name(directory)
+    }
+
+    /// Where a machine would listen that joins by a code from here: the address from which it reaches the
+    /// cell, with any port.
+    pub fn way_to(code: &str) -> Result<SocketAddr, Failure> {
+        let code = Code::read(code).map_err(|refused| Failure::Unfit(refused.to_string()))?;
+        cell::way_to(&code)
     }
 
     /// Makes a directory the home of a new machine, of the cell that a code invites to.

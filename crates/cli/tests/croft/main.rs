@@ -7,6 +7,7 @@
 )]
 
 mod binary;
+mod cell;
 mod graph;
 mod help;
 mod papers;

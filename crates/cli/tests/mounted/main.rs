@@ -32,3 +32,5 @@ mod crash;
 mod full;
 mod image;
 mod power;
+
+mod several;

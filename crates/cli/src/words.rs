@@ -1,0 +1,93 @@
+//! Addresses, spans and moments as people write and read them.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+/// No invitation is good for longer.
+const SPAN_MAX: Duration = Duration::from_secs(30 * 86_400);
+
+/// An address at which a machine listens and others reach it: `192.168.1.7`, or `192.168.1.7:7001`. Without
+/// a port, any that is free.
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0));
+    let address = bare.or_else(|_| text.parse::<SocketAddr>());
+    let address = address.map_err(|_| {
+        "an address is an IP, as in 192.168.1.7, or an IP and a port, as in 192.168.1.7:7001 or \
+         [fd00::7]:7001"
+    })?;
+    if address.ip().is_unspecified() || address.ip().is_multicast() {
+        return Err("others have to reach this machine there; name one of its own addresses".into());
+    }
+    Ok(address)
+}
+
+/// A span of time: `90s`, `30m`, `1h`, `2d`.
+pub fn span(text: &str) -> Result<Duration, String> {
+    let what = "a span is a number and s, m, h or d, as in 30m or 1h, and at most 30d";
+    let unit = text.chars().last().ok_or(what)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(what.into()),
+    };
+    let count: u64 = text[..text.len() - 1].parse().map_err(|_| what)?;
+    let span = count.checked_mul(seconds).map(Duration::from_secs);
+    span.filter(|span| !span.is_zero() && *span <= SPAN_MAX).ok_or_else(|| what.into())
+}
+
+/// A moment, given in seconds since 1970.
+pub fn moment(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Years begin in March here, so that the odd day is the last one. 719,468 days lie between then and 1970.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let leap_days = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / 146_096;
+    let year_of_era = (day_of_era - leap_days) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_lack_a_port_and_must_be_one_that_others_reach() {
+        assert_eq!(listen("127.0.0.1").unwrap(), ([127, 0, 0, 1], 0).into());
+        assert_eq!(listen("127.0.0.1:7001").unwrap(), ([127, 0, 0, 1], 7_001).into());
+        assert_eq!(listen("[::1]:9").unwrap().port(), 9);
+        assert!(listen("::1").unwrap().is_ipv6());
+        for nowhere in ["0.0.0.0", "[::]:7001", "224.0.0.1", "localhost", "7001", ""] {
+            assert!(listen(nowhere).is_err(), "{nowhere}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_a_number_with_a_unit_and_has_an_end() {
+        assert_eq!(span("90s").unwrap(), Duration::from_secs(90));
+        assert_eq!(span("30m").unwrap(), Duration::from_secs(1_800));
+        assert_eq!(span("30d").unwrap(), SPAN_MAX);
+        for none in
+            ["", "h", "0s", "1", "31d", "-1h", "1ö", "99999999999999999999d", "9999999999999999d"]
+        {
+            assert!(span(none).is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn moments_are_those_of_the_calendar() {
+        assert_eq!(moment(0), "1970-01-01 00:00 UTC");
+        assert_eq!(moment(951_827_696), "2000-02-29 12:34 UTC");
+        assert_eq!(moment(1_772_323_199), "2026-02-28 23:59 UTC");
+        assert_eq!(moment(1_772_323_200), "2026-03-01 00:00 UTC");
+    }
+}

@@ -1,0 +1,108 @@
+//! `croft init`, `invite` and `join`, as far as they go without a machine that runs.
+
+use std::{
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use crate::binary::{check_text, croft, text};
+
+/// A directory that is not there yet, and goes at the end.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str) -> Home {
+        Home(std::env::temp_dir().join(format!("croft-cell-{}-{name}", std::process::id())))
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        croft(&[words, &["--dir", self.0.to_str().expect("it is plain text")]].concat())
+    }
+
+    /// What was said, with the directory called DIR.
+    fn said(&self, bytes: &[u8]) -> String {
+        text(bytes).replace(self.0.to_str().expect("it is plain text"), "DIR")
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn whoever_makes_a_cell_is_told_how_to_go_on() {
+    for (name, listen) in [("alone", &[][..]), ("listens", &["--listen", "127.0.0.1"])] {
+        let home = Home::new(name);
+        let output = home.run(&[&["init"], listen].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+        check_text(&format!("init-{name}.txt"), &home.said(&output.stderr));
+    }
+}
+
+#[test]
+fn an_invitation_is_the_code_alone_and_what_to_do_with_it_is_said_beside() {
+    let home = Home::new("invites");
+    assert!(home.run(&["init", "--listen", "127.0.0.1"]).status.success());
+    let output = home.run(&["invite", "--for", "30m"]);
+    assert_eq!(output.status.code(), Some(0));
+    let code = text(&output.stdout);
+    assert!(code.starts_with("croft1") && code.ends_with('\n') && code.lines().count() == 1);
+    let talk = text(&output.stderr);
+    assert!(talk.contains("croft join CODE") && talk.contains(" UTC"), "{talk}");
+    assert!(!talk.contains("croft1"), "it is a secret: {talk}");
+}
+
+#[test]
+fn a_machine_that_does_not_listen_invites_nobody() {
+    let home = Home::new("deaf");
+    assert!(home.run(&["init"]).status.success());
+    let output = home.run(&["invite"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("croft init --listen"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_can_not_be_meant_is_refused_before_anything_is_made() {
+    let home = Home::new("none");
+    for words in [
+        &["init", "--listen", "0.0.0.0"][..],
+        &["init", "--listen", "here"],
+        &["invite", "--for", "soon"],
+        &["join", "croft1", "--listen", "7001"],
+        &["join"],
+    ] {
+        let output = home.run(words);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{words:?}");
+    }
+    for code in ["croft1nonsense", "hello"] {
+        let output = home.run(&["join", code]);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+        assert!(text(&output.stderr).contains("croft invite"), "{}", text(&output.stderr));
+    }
+    assert!(!home.0.exists());
+}
+
+#[test]
+fn a_code_can_come_by_standard_input() {
+    let home = Home::new("input");
+    for (said, answer) in [("\n", "standard input has no code"), ("nonsense\n", "croft invite")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_croft"))
+            .args(["join", "-", "--dir"])
+            .arg(&home.0)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("croft starts");
+        let mut input = child.stdin.take().expect("it is written to");
+        input.write_all(said.as_bytes()).expect("it reads");
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains(answer), "{}", text(&output.stderr));
+    }
+}
