@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use host::{Control, Machine};
+use host::{Away, Control, Machine};
 use mount::{
     Mount, Options, Tree,
     front::{Caller, Changes, ROOT},
@@ -101,6 +101,8 @@ struct Running {
     options: Options,
     /// At most one so far.
     mounts: BTreeMap<PathBuf, Mounted>,
+    /// Where it is to be mounted, until somebody has it unmounted.
+    mount_wanted: Option<PathBuf>,
     /// It is about to end, and nobody waits for anything else any more.
     is_stopping: bool,
 }
@@ -115,6 +117,8 @@ struct Mounted {
 
 /// How often the machine is tidied up.
 const TIDY: Duration = Duration::from_secs(1);
+/// How long a status waits for machines that are not connected.
+const CALL_MAX: Duration = Duration::from_secs(2);
 /// How often it is looked whether a mount has ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a stop waits for a mount that nobody uses.
@@ -141,8 +145,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let usual = Options::default();
     let has_passthrough = usual.has_passthrough && !args.no_passthrough;
     let options = Options { has_passthrough, ..usual };
-    let (mounts, is_stopping) = (BTreeMap::new(), false);
-    let running = Arc::new(Mutex::new(Running { machine, options, mounts, is_stopping }));
+    let (mounts, mount_wanted, is_stopping) = (BTreeMap::new(), None, false);
+    let running = Running { machine, options, mounts, mount_wanted, is_stopping };
+    let running = Arc::new(Mutex::new(running));
     if let Some(path) = &args.mount {
         lock(&running).mount(&std::path::absolute(path)?)?;
     }
@@ -187,13 +192,18 @@ pub fn umount(args: &UmountArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
-    let status = ask(&args.home.directory, &Question::Status)?;
+    let status = look(&args.home.directory)?;
     let mut out = stdout().lock();
     match args.json {
         true => writeln!(out, "{status}")?,
         false => write!(out, "{}", status::text(&args.home.directory, &status))?,
     }
     Ok(if status::is_well(&status) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What a machine that runs says of itself.
+pub fn look(directory: &Path) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Status)
 }
 
 fn ask(directory: &Path, question: &Question) -> anyhow::Result<serde_json::Value> {
@@ -206,7 +216,7 @@ fn ask(directory: &Path, question: &Question) -> anyhow::Result<serde_json::Valu
 fn answer(running: &Mutex<Running>, line: &str) -> String {
     let answer: Answer = match serde_json::from_str(line) {
         Err(error) => Err(format!("a question that makes no sense: {error}")),
-        Ok(Question::Status) => Ok(lock(running).status()),
+        Ok(Question::Status) => Ok(status_now(running)),
         Ok(Question::Mount(path)) => {
             forget_ended(running);
             told(lock(running).mount(&path))
@@ -214,6 +224,13 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         Ok(Question::Umount(path)) => told(unmount(running, &path)),
     };
     serde_json::to_string(&answer).expect("answers are plain data")
+}
+
+/// Who is there takes a moment to find out, for which nobody else has to wait.
+fn status_now(running: &Mutex<Running>) -> serde_json::Value {
+    let lookout = lock(running).machine.lookout();
+    let away = lookout.map(|lookout| lookout.call(CALL_MAX)).unwrap_or_default();
+    lock(running).status(&away)
 }
 
 fn told(outcome: anyhow::Result<()>) -> Answer {
@@ -247,6 +264,9 @@ fn unmount(running: &Mutex<Running>, path: &Path) -> anyhow::Result<()> {
     let mut mount = take_out(running, path)?;
     let outcome = end(running, &mut mount);
     put_back(running, path, mount, outcome.is_ok());
+    if outcome.is_ok() {
+        lock(running).mount_wanted = None;
+    }
     outcome.with_context(|| format!("can't unmount {}", path.display()))
 }
 
@@ -323,19 +343,25 @@ impl Running {
             .with_context(|| format!("can't mount at {}", path.display()))?;
         let mounted = Mounted { tree, mount: Some(mount), is_told: false };
         self.mounts.insert(path.to_path_buf(), mounted);
+        self.mount_wanted = Some(path.to_path_buf());
         Ok(())
     }
 
-    fn status(&self) -> serde_json::Value {
-        let standing = self.machine.standing();
+    fn status(&self, away: &Away) -> serde_json::Value {
+        let standing = self.machine.standing_without(away);
         let mounts: Vec<&PathBuf> = self.mounts.keys().collect();
         let room = self.mounts.values().next().and_then(|mounted| mounted.tree.statfs().ok());
         let room_bytes = room.map(|room| room.blocks_available * u64::from(room.block_size));
+        let recovery = std::fs::read_dir(self.machine.directory().join("recovery"));
         serde_json::json!({
             "client": standing.client,
             "group": standing.group,
+            "machines": standing.machines,
+            "refused": standing.refused,
             "mounts": mounts,
+            "mount_wanted": self.mount_wanted,
             "room_bytes": room_bytes,
+            "recovery_files": recovery.map_or(0, Iterator::count),
         })
     }
 

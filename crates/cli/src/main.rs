@@ -12,12 +12,14 @@
 mod bench;
 mod cell;
 mod daemon;
+mod doctor;
 mod experiments;
 mod graph;
 mod machine;
 mod quickstart;
 mod simulate;
 mod status;
+mod view;
 mod words;
 
 use std::{
@@ -53,6 +55,8 @@ enum Command {
     Umount(machine::UmountArgs),
     /// Show what a machine is doing
     Status(machine::StatusArgs),
+    /// Say what is wrong and what to do; exit with 0 only if all is well
+    Doctor(doctor::Args),
     /// Measure against a baseline in the same run
     #[command(subcommand)]
     Bench(bench::Command),
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Command::Mount(args) => machine::mount(&args),
         Command::Umount(args) => machine::umount(&args),
         Command::Status(args) => machine::status(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Bench(command) => bench::run(&command),
         Command::Graph(args) => graph::run(&args),
         Command::Papers(command) => experiments::run(&command),

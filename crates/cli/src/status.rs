@@ -4,6 +4,8 @@ use std::{fmt::Write, path::Path};
 
 use serde_json::Value;
 
+use crate::view::{Cell, short};
+
 /// A line for each thing, and what to do where something is to be done.
 pub fn text(home: &Path, status: &Value) -> String {
     let mut text = String::new();
@@ -11,12 +13,37 @@ pub fn text(home: &Path, status: &Value) -> String {
         writeln!(text, "{what:<12}{says}").expect("a string takes everything");
     };
     let (client, group) = (&status["client"], &status["group"]);
+    let cell = Cell::of(status);
     line("machine", home.display().to_string());
     line("mounted", list(&status["mounts"]));
     line("not pushed", format!("{} operations", client["pending"]));
-    line("leases", format!("{} held, {} granted", client["leases"], group["leases"]));
+    // Whoever has no vote need not have heard of what the group has decided.
+    match cell.has_vote() {
+        true => {
+            line("leases", format!("{} held, {} granted", client["leases"], group["leases"]));
+            line("sessions", format!("{} of clients with the group", group["sessions"]));
+        }
+        false => line("leases", format!("{} held", client["leases"])),
+    }
     line("remembered", format!("{} files and names", client["facts"]));
-    line("group", format!("of one; decision {} is safe", group["height"]));
+    line("cell", cell.summary());
+    for machine in &cell.machines {
+        line("", machine.line());
+    }
+    line(
+        "group",
+        match cell.has_vote() {
+            true => format!("{}; decision {} is safe", cell.group(), group["height"]),
+            false => format!("{}; this machine has no vote", cell.group()),
+        },
+    );
+    if let Some(stalled) = cell.stalled() {
+        line("stalled", format!("{stalled}; start the others, or mend the network between"));
+    }
+    for machine in cell.machines.iter().filter(|machine| machine.lies > 0) {
+        let (key, lies) = (short(&machine.key), machine.lies);
+        line("evidence", format!("{key} has lied, which is proven {lies} times; find out why"));
+    }
     let (stored, records, log) = (&group["stored"], &group["records"], &group["log_bytes"]);
     line("store", format!("decision {stored}, {records} records at hand, {log} bytes of log"));
     if let Some(bytes) = status["room_bytes"].as_u64() {
@@ -31,6 +58,13 @@ pub fn text(home: &Path, status: &Value) -> String {
                 "a crash before the start took {log} bytes of the log and {content} of contents; nobody \
                  was told that they were safe, so nothing is to be done"
             ),
+        ),
+    }
+    match status["recovery_files"].as_u64().unwrap_or(0) {
+        0 => {}
+        files => line(
+            "recovery",
+            format!("{files} files in {} tell what was lost", home.join("recovery").display()),
         ),
     }
     if is_full(status) {
@@ -48,17 +82,18 @@ pub fn text(home: &Path, status: &Value) -> String {
     text
 }
 
-/// Whether all is well.
+/// Whether all goes on.
 pub fn is_well(status: &Value) -> bool {
-    failure(status).is_none() && !is_full(status)
+    failure(status).is_none() && !is_full(status) && Cell::of(status).stalled().is_none()
 }
 
-fn failure(status: &Value) -> Option<&str> {
+/// Why the machine has stopped, if it has.
+pub fn failure(status: &Value) -> Option<&str> {
     status["group"]["failure"].as_str()
 }
 
 /// The group waits for room, or programs are told that there is none.
-fn is_full(status: &Value) -> bool {
+pub fn is_full(status: &Value) -> bool {
     status["group"]["is_full"] == true || status["room_bytes"] == 0
 }
 

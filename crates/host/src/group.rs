@@ -4,6 +4,7 @@
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
 mod peers;
+mod standing;
 
 use std::{
     net::SocketAddr,
@@ -28,8 +29,12 @@ use crate::{
     desk::{Desk, Letter},
     key,
     mailbox::Mailbox,
+    net::Lookout,
 };
+pub use standing::{MachineStanding, Standing};
+
 use peers::Peers;
+use standing::Roster;
 
 /// With so many bytes in the log since the last checkpoint, there is one.
 const LOG_BYTES_MAX: u64 = 8 << 20;
@@ -72,6 +77,8 @@ pub(crate) struct Group {
     clock: Clock,
     inbox: Arc<Mailbox<Post>>,
     standing: Arc<Mutex<Standing>>,
+    /// The machines in the member's book, for those who ask how it stands.
+    machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
     stored: Stored,
     /// Bytes in the log since the last checkpoint.
     log_bytes: u64,
@@ -100,33 +107,6 @@ pub struct Torn {
     pub log_bytes: u64,
     /// Of the pack.
     pub content_bytes: u64,
-}
-
-/// What a group has to say of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Standing {
-    /// The last decision that is safe.
-    pub height: u64,
-    /// The last one in the store.
-    pub stored: u64,
-    /// Records at hand.
-    pub records: usize,
-    /// Leases that are out.
-    pub leases: usize,
-    /// Bytes of the log on disk.
-    pub log_bytes: u64,
-    /// What a crash had torn at the start. Nobody was told that it was safe.
-    pub torn: Torn,
-    /// How many members the group has, as far as this machine knows.
-    pub members: usize,
-    /// How many machines the cell has, as far as this machine knows.
-    pub machines: usize,
-    /// Where it listens, if it does.
-    pub address: Option<SocketAddr>,
-    /// Whether it waits for room on the disk, with everything that it is told.
-    pub is_full: bool,
-    /// Why it has stopped, if it has.
-    pub failure: Option<String>,
 }
 
 /// How long promises last: as long as the session that they are made in, also through a night in which the
@@ -203,6 +183,7 @@ impl Group {
             clock,
             inbox,
             standing,
+            machines: Arc::default(),
             stored,
             log_bytes,
             ballast: Ballast::of(home),
@@ -224,6 +205,11 @@ impl Group {
     /// Where it says how it stands.
     pub(crate) fn standing(&self) -> Arc<Mutex<Standing>> {
         Arc::clone(&self.standing)
+    }
+
+    /// Who shows how its network stands, if it has one.
+    pub(crate) fn lookout(&self) -> Option<Lookout> {
+        self.peers.as_ref().map(Peers::lookout)
     }
 
     /// Works until its mailbox is closed, or something fails.
@@ -433,6 +419,7 @@ impl Group {
 
     /// The book of machines may have changed: others may have to be met, or to sit in the group.
     fn read_book(&mut self, out: &mut Vec<Output>) {
+        self.machines = Roster::read(self.member.book());
         let Some(peers) = &mut self.peers else { return };
         peers.read_book(self.member.book(), &self.me.0);
         let members = self.member.replica().members().list();
@@ -589,7 +576,8 @@ impl Group {
     }
 
     fn tell_standing(&self) {
-        let sizes = self.member.directory().sizes();
+        let (directory, replica) = (self.member.directory(), self.member.replica());
+        let sizes = directory.sizes();
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         *standing = Standing {
             height: self.member.height(),
@@ -597,12 +585,15 @@ impl Group {
             records: sizes.records,
             leases: sizes.leases,
             log_bytes: self.log.bytes(),
-            members: self.member.replica().members().list().len(),
-            machines: self.member.book().machines().count(),
+            sessions: directory.clients().filter(|(_, client)| client.is_live).count(),
+            members: replica.members().list().len(),
+            quorum: replica.members().quorum(),
+            machines: self.machines.len(),
             address: self.peers.as_ref().and_then(|peers| peers.address().ok()),
             torn: self.torn,
             is_full: self.is_full,
             failure: None,
+            roster: Roster::new(replica, Arc::clone(&self.machines)),
         };
     }
 }

@@ -36,11 +36,12 @@ pub use content::Content;
 pub use control::{Control, ask};
 pub use desk::{Desk, Memory};
 pub use failure::Failure;
+pub use group::{MachineStanding, Standing as GroupStanding};
 pub use log::Log;
 pub use machine::{Machine, Standing};
 pub use neighbours::Neighbours;
 pub use net::{
-    Asker, Lane, LaneLimits, LaneStanding, Limits, Network, PeerStanding, Reception, Refusals,
-    Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
+    Asker, Away, Key, Lane, LaneLimits, LaneStanding, Limits, Lookout, Network, PeerStanding,
+    Reception, Refusals, Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
 };
 pub use store::Store;

@@ -38,8 +38,9 @@ use crate::{
     clock::Clock,
     descriptors,
     desk::{self, Desk, Lost},
-    group::{self, Group, Post},
+    group::{self, Group, MachineStanding, Post},
     mailbox::Mailbox,
+    net::{Away, Lookout, Refusals},
 };
 
 const FORMAT: u32 = 5;
@@ -54,6 +55,7 @@ pub struct Machine {
     desk: Arc<Desk>,
     content: Arc<Content>,
     standing: Arc<Mutex<group::Standing>>,
+    lookout: Option<Lookout>,
     inbox: Arc<Mailbox<Post>>,
     neighbours: Arc<Neighbours>,
     threads: Vec<JoinHandle<()>>,
@@ -74,6 +76,10 @@ pub struct Standing {
     pub client: desk::Standing,
     /// Its group.
     pub group: group::Standing,
+    /// The machines of its cell.
+    pub machines: Vec<MachineStanding>,
+    /// How often others were turned away, if it listens.
+    pub refused: Option<Refusals>,
 }
 
 impl Machine {
@@ -160,7 +166,7 @@ impl Machine {
         // What the kernel remembers, others may change.
         let has_memory = membership.listen.is_some();
         let group = Group::open(directory, store, bytes, clock, mail, membership, beside)?;
-        let standing = group.standing();
+        let (standing, lookout) = (group.standing(), group.lookout());
         let usual = Settings::of(client);
         let settings = Settings {
             terms: group::terms(),
@@ -181,6 +187,7 @@ impl Machine {
             desk,
             content,
             standing,
+            lookout,
             inbox,
             neighbours,
             threads: vec![keeper, server],
@@ -208,10 +215,23 @@ impl Machine {
         &self.neighbours
     }
 
+    /// Who shows how its network stands, if it listens.
+    pub fn lookout(&self) -> Option<Lookout> {
+        self.lookout.clone()
+    }
+
     /// How it stands.
     pub fn standing(&self) -> Standing {
+        self.standing_without(&Away::default())
+    }
+
+    /// How it stands, if these machines have not answered.
+    pub fn standing_without(&self, away: &Away) -> Standing {
         let group = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Standing { client: self.desk.standing(), group }
+        let network = self.lookout.as_ref().and_then(Lookout::standing);
+        let machines = group.machines(network.as_ref(), away);
+        let refused = network.map(|network| network.refused);
+        Standing { client: self.desk.standing(), group, machines, refused }
     }
 
     /// Makes everything safe and stops.

@@ -2,7 +2,7 @@
 //!
 //! Reading order: `lane` and `limits` say what there is; `tls` who is at the other end; `frame` and `outbox`
 //! what goes over a stream and what waits for it; `link` is one connection, `peer` one machine and how it is
-//! called, `ask` requests and answers; `hub` has what they share, and lets people in.
+//! called, `ask` requests and answers; `hub` has what they share, and lets people in; `lookout` shows who is there.
 //!
 //! A frame arrives once or not at all, and those of one lane in order, as long as one connection holds. When
 //! it breaks, what was on its way is lost: whoever says something that matters says it until it is answered.
@@ -16,6 +16,7 @@ mod hub;
 mod lane;
 mod limits;
 mod link;
+mod lookout;
 mod outbox;
 mod peer;
 mod standing;
@@ -42,7 +43,8 @@ use crate::Failure;
 
 pub use lane::Lane;
 pub use limits::{LaneLimits, Limits};
-pub use standing::{LaneStanding, PeerStanding, Refusals, Standing};
+pub use lookout::{Away, Lookout};
+pub use standing::{Key, LaneStanding, PeerStanding, Refusals, Standing};
 
 use hub::{Hub, Slot};
 
@@ -173,8 +175,7 @@ impl Network {
 
     /// Where it listens.
     pub fn address(&self) -> Result<SocketAddr, Failure> {
-        let address = self.hub.endpoint.local_addr();
-        address.map_err(|error| Failure::Unfit(format!("the network's socket is gone: {error}")))
+        self.hub.address()
     }
 
     /// Where a machine may be, in place of what was said before. It is called when something is to be sent
@@ -299,16 +300,12 @@ impl Network {
 
     /// How it stands.
     pub fn standing(&self) -> Result<Standing, Failure> {
-        let load = |count: &AtomicUsize| count.load(std::sync::atomic::Ordering::Relaxed);
-        let hub = &self.hub;
-        Ok(Standing {
-            address: self.address()?,
-            peers: hub.peers().values().map(|peer| peer.standing()).collect(),
-            connections: load(&hub.connections),
-            guests: load(&hub.guests),
-            handshakes: load(&hub.handshakes),
-            refused: hub.turned.standing(),
-        })
+        self.hub.standing()
+    }
+
+    /// For whoever wants to see how it stands later.
+    pub(crate) fn lookout(&self) -> Lookout {
+        Lookout { hub: Arc::downgrade(&self.hub) }
     }
 }
 

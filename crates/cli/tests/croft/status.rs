@@ -1,4 +1,4 @@
-//! What `croft status` says, of machines that say this and that of themselves.
+//! What `croft status` and `croft doctor` say, of machines that say this and that of themselves.
 
 use std::{
     fs,
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::binary::{check_text, croft, text};
 
-/// What `croft status` prints and how it ends, if the machine answers with this. The machine's directory is
-/// called DIR.
-fn status(name: &str, answer: &Value, words: &[&str]) -> (String, Option<i32>) {
-    let home = std::env::temp_dir().join(format!("croft-status-{}-{name}", std::process::id()));
+/// What a command prints and how it ends, if the machine answers with this. The machine's directory is called
+/// DIR.
+fn ask(command: &str, name: &str, answer: &Value, words: &[&str]) -> (String, Option<i32>) {
+    let home = std::env::temp_dir().join(format!("croft-{command}-{}-{name}", std::process::id()));
     fs::create_dir(&home).expect("a new directory can be made");
     let listener = UnixListener::bind(home.join("control")).expect("it can be listened at");
     let line = json!({ "Ok": answer }).to_string();
@@ -26,28 +26,80 @@ fn status(name: &str, answer: &Value, words: &[&str]) -> (String, Option<i32>) {
         question
     });
     let directory = home.to_str().expect("it is plain text");
-    let output = croft(&[&["status", "--dir", directory], words].concat());
+    let output = croft(&[&[command, "--dir", directory], words].concat());
     assert_eq!(machine.join().expect("it has answered"), "\"status\"\n");
     fs::remove_dir_all(&home).expect("it can go");
     (text(&output.stdout).replace(directory, "DIR"), output.status.code())
 }
 
+/// A machine of a cell.
+fn peer(number: u8, fields: &Value) -> Value {
+    let mut all = json!({
+        "key": format!("{number:02x}").repeat(32), "addresses": [format!("192.168.1.{number}:7001")],
+        "is_this": false, "is_member": true, "is_learner": false, "is_leader": false,
+        "is_connected": true, "is_away": false, "lies": 0,
+    });
+    extend(&mut all, fields);
+    all
+}
+
+fn extend(all: &mut Value, fields: &Value) {
+    let fields = fields.as_object().expect("fields").clone();
+    all.as_object_mut().expect("fields").extend(fields);
+}
+
+/// A machine that is its cell's only one.
 fn machine(room_bytes: Value, group: Value) -> Value {
     let mut all = json!({
-        "height": 77, "stored": 70, "records": 1_234, "leases": 2, "log_bytes": 5_678,
-        "torn": { "log_bytes": 0, "content_bytes": 0 }, "is_full": false, "failure": null,
+        "height": 77, "stored": 70, "records": 1_234, "leases": 2, "sessions": 1, "log_bytes": 5_678,
+        "torn": { "log_bytes": 0, "content_bytes": 0 }, "members": 1, "quorum": 1, "machines": 1,
+        "address": null, "is_full": false, "failure": null,
     });
-    let group = group.as_object().expect("fields of a group").clone();
-    all.as_object_mut().expect("fields of a group").extend(group);
+    extend(&mut all, &group);
     let client = json!({ "session": 4_294_967_296u64, "pending": 3, "leases": 1, "facts": 456 });
-    json!({ "client": client, "group": all, "mounts": ["/mnt/croft"], "room_bytes": room_bytes })
+    let this = json!({ "is_this": true, "is_leader": true, "addresses": [] });
+    json!({
+        "client": client, "group": all, "machines": [peer(1, &this)], "refused": null,
+        "mounts": ["/mnt/croft"], "mount_wanted": "/mnt/croft", "room_bytes": room_bytes,
+        "recovery_files": 0,
+    })
+}
+
+/// A machine of a cell of several, with so many members.
+fn several(members: usize, peers: Vec<Value>) -> Value {
+    let quorum = members * 2 / 3 + 1;
+    let group = json!({
+        "members": members, "quorum": quorum, "machines": peers.len(), "sessions": peers.len(),
+        "address": "192.168.1.1:7001",
+    });
+    let mut all = machine(json!(1 << 30), group);
+    all["machines"] = Value::Array(peers);
+    all
+}
+
+/// A cell of five of which these fields say how each stands.
+fn five(fields: [Value; 5]) -> Value {
+    let mut peers: Vec<Value> = (1..).zip(&fields).map(|(n, fields)| peer(n, fields)).collect();
+    peers[0]["is_this"] = json!(true);
+    peers[1]["is_leader"] = json!(true);
+    peers[4]["is_member"] = json!(false);
+    several(4, peers)
+}
+
+fn away() -> Value {
+    json!({ "is_connected": false, "is_away": true })
 }
 
 #[track_caller]
 fn check(name: &str, answer: &Value, code: i32) {
-    let (said, ended) = status(name, answer, &[]);
+    check_of("status", name, answer, code);
+}
+
+#[track_caller]
+fn check_of(command: &str, name: &str, answer: &Value, code: i32) {
+    let (said, ended) = ask(command, name, answer, &[]);
     assert_eq!(ended, Some(code), "{said}");
-    check_text(&format!("status-{name}.txt"), &said);
+    check_text(&format!("{command}-{name}.txt"), &said);
 }
 
 #[test]
@@ -62,10 +114,65 @@ fn a_status_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
+fn a_status_shows_the_cell_who_leads_who_is_away_and_who_lied() {
+    let well = || json!({});
+    let idle = json!({ "is_connected": false });
+    check("cell", &five([well(), well(), well(), idle, well()]), 0);
+    check("away", &five([well(), well(), away(), json!({ "lies": 2 }), away()]), 0);
+    check("stalled", &five([well(), away(), away(), well(), well()]), 1);
+    let founder = peer(1, &json!({ "is_leader": true }));
+    let no_member = json!({ "is_member": false, "is_this": true });
+    check("pair", &several(1, vec![founder, peer(2, &no_member)]), 0);
+}
+
+#[test]
+fn a_doctor_finds_nothing_where_nothing_is_wrong() {
+    let well = || json!({});
+    check_of("doctor", "well", &five([well(), well(), well(), well(), well()]), 0);
+}
+
+#[test]
+fn a_doctor_says_of_each_thing_that_is_wrong_what_to_do() {
+    let well = || json!({});
+    let alone = machine(json!(1 << 30), json!({}));
+    check_of("doctor", "alone", &alone, 1);
+    let no_member = json!({ "is_member": false });
+    let this = json!({ "is_leader": true, "is_this": true });
+    check_of("doctor", "pair", &several(1, vec![peer(1, &this), peer(2, &no_member)]), 1);
+    let mut ill = five([well(), well(), away(), json!({ "lies": 2 }), away()]);
+    ill["mounts"] = json!([]);
+    ill["recovery_files"] = json!(3);
+    check_of("doctor", "ill", &ill, 1);
+    let mut dead = five([well(), away(), away(), well(), well()]);
+    dead["group"]["is_full"] = json!(true);
+    dead["group"]["failure"] = json!("can't write DIR/log/1: Input/output error");
+    check_of("doctor", "dead", &dead, 1);
+    let (said, ended) = ask("doctor", "json", &alone, &["--json"]);
+    let findings = serde_json::from_str::<Value>(&said).expect("JSON");
+    assert_eq!((findings.as_array().map(Vec::len), ended), (Some(1), Some(1)), "{said}");
+    assert!(findings[0]["what"].is_string() && findings[0]["remedy"].is_string());
+}
+
+#[test]
+fn a_doctor_who_meets_nobody_says_so() {
+    let home = std::env::temp_dir().join(format!("croft-nobody-{}", std::process::id()));
+    let directory = home.to_str().expect("it is plain text");
+    for (name, is_made) in [("nowhere", false), ("asleep", true)] {
+        if is_made {
+            assert!(croft(&["init", "--dir", directory]).status.success());
+        }
+        let output = croft(&["doctor", "--dir", directory]);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), ""));
+        check_text(&format!("doctor-{name}.txt"), &text(&output.stdout).replace(directory, "DIR"));
+    }
+    fs::remove_dir_all(&home).expect("it can go");
+}
+
+#[test]
 fn a_program_gets_the_same_as_one_object() {
     let torn = json!({ "torn": { "log_bytes": 12, "content_bytes": 345 }, "is_full": true });
     let answer = machine(json!(0), torn);
-    let (said, ended) = status("json", &answer, &["--json"]);
+    let (said, ended) = ask("status", "json", &answer, &["--json"]);
     assert_eq!(ended, Some(1));
     assert_eq!(serde_json::from_str::<Value>(&said).expect("JSON"), answer);
     assert_eq!(said.lines().count(), 1);

@@ -24,6 +24,7 @@ use crate::{
     key,
     mailbox::Mailbox,
     neighbours,
+    net::Lookout,
 };
 
 use super::Post;
@@ -175,6 +176,11 @@ impl Peers {
     /// Where this machine listens.
     pub(super) fn address(&self) -> Result<SocketAddr, Failure> {
         self.network.address()
+    }
+
+    /// Who shows how the network stands.
+    pub(super) fn lookout(&self) -> Lookout {
+        self.network.lookout()
     }
 
     fn meet(&self, Neighbour { key, addresses, .. }: &Neighbour) {

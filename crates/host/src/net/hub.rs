@@ -17,6 +17,8 @@ use quinn::{
 };
 use tokio::{runtime::Handle, time::timeout};
 
+use crate::Failure;
+
 use super::{
     Asker, Reception, Welcome, ask,
     ask::Pool,
@@ -25,7 +27,7 @@ use super::{
     limits::{GUEST_WINDOW, LINK_ASKS_MAX, Limits, SEND_WINDOW, STREAM_WINDOW},
     link::{self, Close, Link},
     peer::{self, Peer},
-    standing::Turned,
+    standing::{Standing, Turned},
     tls,
 };
 
@@ -184,6 +186,24 @@ impl Hub {
         };
         self.herald.say(&format!("{key:?} was cut off, it sent garbage: {what}"));
         connection.close(Close::Garbage.code(), what.as_bytes());
+    }
+
+    /// Where the network listens.
+    pub(crate) fn address(&self) -> Result<SocketAddr, Failure> {
+        let address = self.endpoint.local_addr();
+        address.map_err(|error| Failure::Unfit(format!("the network's socket is gone: {error}")))
+    }
+
+    pub(crate) fn standing(&self) -> Result<Standing, Failure> {
+        let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        Ok(Standing {
+            address: self.address()?,
+            peers: self.peers().values().map(|peer| peer.standing()).collect(),
+            connections: load(&self.connections),
+            guests: load(&self.guests),
+            handshakes: load(&self.handshakes),
+            refused: self.turned.standing(),
+        })
     }
 
     /// Why a connection did not come about, or is gone.

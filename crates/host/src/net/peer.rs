@@ -22,7 +22,7 @@ use super::{
     limits::{ADDRESSES_MAX, LINKS_MAX, Limits},
     link::Link,
     outbox::Outbox,
-    standing::{LaneStanding, Meter, PeerStanding},
+    standing::{Key, LaneStanding, Meter, PeerStanding},
     tls,
 };
 
@@ -81,6 +81,10 @@ impl Peer {
 
     pub(crate) fn is_named(&self) -> bool {
         self.is_named.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.link.borrow().is_some()
     }
 
     /// Puts a frame in its outbox, if there is room.
@@ -206,7 +210,7 @@ impl Peer {
         });
         let link = self.link.borrow().clone();
         PeerStanding {
-            key: self.key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect(),
+            key: Key(self.key),
             addresses: lock(&self.addresses).clone(),
             connected_s: link.map(|link| link.since.elapsed().as_secs_f64()),
             connections: lock(&self.links).len(),

@@ -1,11 +1,13 @@
 //! How the network stands: what is counted, and what status shows of it.
 
 use std::{
+    fmt,
     net::SocketAddr,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use serde::Serialize;
+use base::PublicKey;
+use serde::{Serialize, Serializer};
 
 use super::Lane;
 
@@ -46,6 +48,22 @@ pub(crate) struct Turned {
     pub(crate) asks: Count,
 }
 
+/// A machine's key, which is shown as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(pub PublicKey);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// How the network stands.
 #[derive(Clone, Debug, Serialize)]
 pub struct Standing {
@@ -66,8 +84,8 @@ pub struct Standing {
 /// How one peer stands.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerStanding {
-    /// Its key, 64 hexadecimal digits.
-    pub key: String,
+    /// What it is known by.
+    pub key: Key,
     /// Where it may be.
     pub addresses: Vec<SocketAddr>,
     /// Seconds since it was connected; none if it is not.

@@ -132,3 +132,27 @@ fn who_can_not_be_reached_or_invites_to_nowhere_is_told_so() {
     let refusal = Machine::join(&second.0, "croft1nonsense", ANYWHERE).unwrap_err().to_string();
     assert!(refusal.contains("croft invite"), "{refusal}");
 }
+
+#[test]
+fn each_machine_knows_who_is_who_and_who_does_not_answer() {
+    let (first, one) = found("who-1");
+    let (_second, two) = join(&first, "who-2");
+    let lookout = two.lookout().expect("it listens");
+    assert_eq!(lookout.call(Duration::from_secs(10)), crate::Away::default());
+    let standing = two.standing();
+    assert_eq!(standing.machines.len(), 2, "{standing:?}");
+    let founder = standing.machines.iter().find(|machine| !machine.is_this).unwrap();
+    let other = standing.machines.iter().find(|machine| machine.is_this).unwrap();
+    assert!(founder.is_member && founder.is_leader && founder.is_connected && !founder.is_away);
+    assert!(!other.is_member && !other.is_leader && other.is_connected && !other.is_away);
+    assert_eq!(other.addresses, [standing.group.address.unwrap()]);
+    assert_eq!((founder.lies, other.lies), (0, 0));
+    one.stop().unwrap();
+    let is_alone = |machine: &crate::MachineStanding| machine.is_connected == machine.is_this;
+    until("its end is noticed", || two.standing().machines.iter().all(is_alone));
+    let away = lookout.call(Duration::from_millis(50));
+    let machines = two.standing_without(&away).machines;
+    assert!(machines.iter().all(|machine| machine.is_away != machine.is_this), "{machines:?}");
+    drop(two);
+    assert_eq!(lookout.call(Duration::from_secs(10)), crate::Away::default(), "nobody is there");
+}

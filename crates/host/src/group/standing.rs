@@ -1,0 +1,164 @@
+//! What a machine can say of its group and of its cell.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::Arc,
+};
+
+use base::PublicKey;
+use group::{Ed25519, Replica};
+use node::Book;
+use serde::Serialize;
+
+use crate::{
+    Key,
+    net::{Away, PeerStanding, Standing as NetworkStanding},
+};
+
+use super::Torn;
+
+/// The most machines that are told of: the answer has to fit into a line.
+const MACHINES_MAX: usize = 1_000;
+
+/// What a group has to say of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// The last decision that is safe.
+    pub height: u64,
+    /// The last one in the store.
+    pub stored: u64,
+    /// Records at hand.
+    pub records: usize,
+    /// Leases that are out.
+    pub leases: usize,
+    /// Clients with a session.
+    pub sessions: usize,
+    /// Bytes of the log on disk.
+    pub log_bytes: u64,
+    /// What a crash had torn at the start. Nobody was told that it was safe.
+    pub torn: Torn,
+    /// How many members the group has, as far as this machine knows.
+    pub members: usize,
+    /// How many of them decide.
+    pub quorum: usize,
+    /// How many machines the cell has, as far as this machine knows.
+    pub machines: usize,
+    /// Where it listens, if it does.
+    pub address: Option<SocketAddr>,
+    /// Whether it waits for room on the disk, with everything that it is told.
+    pub is_full: bool,
+    /// Why it has stopped, if it has.
+    pub failure: Option<String>,
+    /// Who is who.
+    #[serde(skip)]
+    pub(crate) roster: Roster,
+}
+
+/// Who is who in a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Roster {
+    /// This machine.
+    me: Option<PublicKey>,
+    /// The machines that the group has let in and not sent away, and where they are. Shared, since there may
+    /// be many and the rest is told after each decision.
+    machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
+    members: Vec<PublicKey>,
+    /// Those who are about to be members.
+    learners: Vec<PublicKey>,
+    leader: Option<PublicKey>,
+    /// How often it is proven of whom that they have lied. At most as many as there are proofs.
+    lies: BTreeMap<PublicKey, usize>,
+}
+
+impl Roster {
+    pub(super) fn new(
+        replica: &Replica<Ed25519>,
+        machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
+    ) -> Roster {
+        let tip = replica.tip();
+        let mut lies = BTreeMap::new();
+        for evidence in replica.evidence() {
+            *lies.entry(evidence.seat().key).or_default() += 1;
+        }
+        Roster {
+            me: Some(replica.seat().key),
+            machines,
+            members: replica.members().list().iter().map(|seat| seat.key).collect(),
+            learners: tip.learners().map(|seat| seat.key).collect(),
+            leader: Some(tip.leader.key),
+            lies,
+        }
+    }
+
+    /// The machines in a book that were not sent away.
+    pub(super) fn read(book: &Book) -> Arc<[(PublicKey, Vec<SocketAddr>)]> {
+        let machines = book.machines().filter(|(_, machine)| !book.is_revoked(&machine.key));
+        machines.map(|(_, machine)| (machine.key, machine.whereabouts.addresses.clone())).collect()
+    }
+}
+
+/// How one machine of the cell stands, as another sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MachineStanding {
+    /// What it is known by.
+    pub key: Key,
+    /// Where it can be reached.
+    pub addresses: Vec<SocketAddr>,
+    /// Whether it is the one that says so.
+    pub is_this: bool,
+    /// Whether it sits in the group, and has a vote.
+    pub is_member: bool,
+    /// Whether it is about to.
+    pub is_learner: bool,
+    /// Whether it leads the group.
+    pub is_leader: bool,
+    /// Whether there is a connection to it. Those that nobody needs are closed.
+    pub is_connected: bool,
+    /// Whether it was called just now and has not answered.
+    pub is_away: bool,
+    /// How often it is proven that it has lied.
+    pub lies: usize,
+}
+
+impl Standing {
+    /// The machines of the cell, the first to come first. At most [`MACHINES_MAX`].
+    pub(crate) fn machines(
+        &self,
+        network: Option<&NetworkStanding>,
+        away: &Away,
+    ) -> Vec<MachineStanding> {
+        let roster = &self.roster;
+        let peers: BTreeMap<PublicKey, &PeerStanding> = network
+            .into_iter()
+            .flat_map(|network| &network.peers)
+            .map(|peer| (peer.key.0, peer))
+            .collect();
+        // Whoever has only just joined has not read the group's book yet.
+        let known = roster.machines.iter().map(|(key, _)| *key);
+        let others = roster.me.into_iter().chain(roster.members.iter().copied());
+        let mut told = BTreeSet::new();
+        let all = known.chain(others).chain(peers.keys().copied());
+        let all: Vec<PublicKey> = all.filter(|key| told.insert(*key)).take(MACHINES_MAX).collect();
+        let addresses: BTreeMap<&PublicKey, &Vec<SocketAddr>> =
+            roster.machines.iter().map(|(key, addresses)| (key, addresses)).collect();
+        let standing = |key: PublicKey| {
+            let (peer, is_this) = (peers.get(&key), roster.me == Some(key));
+            let own = self.address.filter(|_| is_this).map(|address| vec![address]);
+            let named = addresses.get(&key).map(|addresses| addresses.to_vec());
+            let named = named.or_else(|| peer.map(|peer| peer.addresses.clone()));
+            MachineStanding {
+                key: Key(key),
+                addresses: own.or(named).unwrap_or_default(),
+                is_this,
+                is_member: roster.members.contains(&key),
+                is_learner: roster.learners.contains(&key),
+                is_leader: roster.leader == Some(key),
+                is_connected: is_this || peer.is_some_and(|peer| peer.connected_s.is_some()),
+                is_away: away.0.contains(&key) && !is_this,
+                lies: roster.lies.get(&key).copied().unwrap_or(0),
+            }
+        };
+        all.into_iter().map(standing).collect()
+    }
+}

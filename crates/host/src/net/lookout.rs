@@ -1,0 +1,65 @@
+//! How the network stands, for whoever does not run it: status has to know who is there, and connections that
+//! nobody needs are closed.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Weak, mpsc},
+    time::Duration,
+};
+
+use base::PublicKey;
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{Standing, hub::Hub, peer::Peer};
+
+/// The most machines that are called at once only to see whether they are there.
+const CALLS_MAX: usize = 64;
+
+/// Looks at a network for as long as it is there.
+#[derive(Clone)]
+pub struct Lookout {
+    pub(super) hub: Weak<Hub>,
+}
+
+/// Machines that were called and have not answered. At most [`CALLS_MAX`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Away(pub(crate) BTreeSet<PublicKey>);
+
+impl Lookout {
+    /// How the network stands, if it is there.
+    pub fn standing(&self) -> Option<Standing> {
+        self.hub.upgrade()?.standing().ok()
+    }
+
+    /// Calls those that are known and not connected, many of them at most, and waits so long for them.
+    pub fn call(&self, patience: Duration) -> Away {
+        let Some(hub) = self.hub.upgrade() else { return Away::default() };
+        let is_silent = |peer: &&Arc<Peer>| peer.is_named() && !peer.is_connected();
+        let silent: Vec<Arc<Peer>> =
+            hub.peers().values().filter(is_silent).take(CALLS_MAX).cloned().collect();
+        let mut away: BTreeSet<PublicKey> = silent.iter().map(|peer| peer.key).collect();
+        if away.is_empty() {
+            return Away::default();
+        }
+        let (tell, told) = mpsc::channel();
+        hub.runtime.spawn(async move {
+            let mut calls = JoinSet::new();
+            for peer in silent {
+                let tell = tell.clone();
+                calls.spawn(async move {
+                    if timeout(patience, peer.connected()).await.is_ok() {
+                        _ = tell.send(peer.key);
+                    }
+                });
+            }
+            drop(tell);
+            calls.join_all().await;
+        });
+        // So that a network that ends meanwhile is not waited for.
+        drop(hub);
+        for key in told {
+            away.remove(&key);
+        }
+        Away(away)
+    }
+}
