@@ -10,24 +10,31 @@ use std::{
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+/// What runs a machine and mounts it there, if anywhere. It stops when the thread ends that has started it.
+pub fn command(home: &Path, mount: Option<&Path>) -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("can't find my own program")?;
+    let mut command = Command::new(program);
+    command.args(["run", "--with-parent", "--dir"]).arg(home);
+    if let Some(mount) = mount {
+        command.arg("--mount").arg(mount);
+    }
+    // What a terminal says it hears from us: twice would be an order to stop at once.
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+    Ok(command)
+}
+
+/// Waits until a machine says that it is ready. False if it ends instead.
+pub fn await_ready(child: &mut Child) -> bool {
+    let mut line = String::new();
+    let stdout = child.stdout.take();
+    let read = stdout.map(|stdout| BufReader::new(stdout).read_line(&mut line));
+    read.is_some_and(|read| read.is_ok()) && line == "ready\n"
+}
+
 /// Starts a machine and mounts it, and waits until it is ready.
 pub fn start(home: &Path, mount: &Path) -> anyhow::Result<Child> {
-    let program = std::env::current_exe().context("can't find my own program")?;
-    let mut child = Command::new(program)
-        .args(["run", "--with-parent", "--dir"])
-        .arg(home)
-        .arg("--mount")
-        .arg(mount)
-        // What a terminal says it hears from us: twice would be an order to stop at once.
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("can't start a machine")?;
-    let stdout = child.stdout.take().context("a machine's output is read")?;
-    let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line)?;
-    if line != "ready\n" {
+    let mut child = command(home, Some(mount))?.spawn().context("can't start a machine")?;
+    if !await_ready(&mut child) {
         let status = child.wait()?;
         bail!("the machine did not start ({status}); what it said stands above");
     }

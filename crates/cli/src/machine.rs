@@ -187,8 +187,13 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
 
 pub fn umount(args: &UmountArgs) -> anyhow::Result<ExitCode> {
     let path = std::path::absolute(&args.path)?;
-    ask(&args.home.directory, &Question::Umount(path))?;
+    unmount_at(&args.home.directory, &path)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the tree of a machine that runs unmounted.
+pub fn unmount_at(directory: &Path, path: &Path) -> anyhow::Result<()> {
+    ask(directory, &Question::Umount(path.into())).map(drop)
 }
 
 pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {

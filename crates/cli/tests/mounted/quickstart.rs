@@ -2,10 +2,10 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Lines},
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStderr, Command, Stdio},
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -13,48 +13,69 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::cell::{Scratch, can_mount};
 
 /// A process group of its own, as a terminal gives it.
-struct Quickstart(Child);
+pub struct Quickstart {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    /// What it has said at the start.
+    pub said: Vec<String>,
+}
 
 impl Quickstart {
     /// Started, and mounted as it says.
-    fn new(directory: &Path) -> Quickstart {
+    pub fn new(directory: &Path, options: &[&str]) -> Quickstart {
         let mut child = Command::new(env!("CARGO_BIN_EXE_croft"))
-            .args(["quickstart", "--machines", "1", "--dir"])
+            .args(["quickstart", "--dir"])
             .arg(directory)
+            .args(options)
             .process_group(0)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
-        let mut said = Vec::new();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut quickstart = Quickstart { child, lines, said: Vec::new() };
         // The last line of what it says at the start.
-        while !said.last().is_some_and(|line: &String| line.contains("Ctrl-C")) {
-            said.push(lines.next().expect("it starts and says what to try").unwrap());
-        }
-        let mount = directory.join("mnt");
+        quickstart.hear("Ctrl-C");
+        let (said, mount) = (&quickstart.said, directory.join("mnt"));
         assert!(said[0].contains("mounted at") && said[0].ends_with(mount.to_str().unwrap()));
-        assert!(said.len() <= 6, "a few lines: {said:?}");
-        drop(lines);
-        Quickstart(child)
+        assert!(said.len() <= 12, "a few lines: {said:?}");
+        quickstart
+    }
+
+    /// Waits until it says something with these words.
+    #[track_caller]
+    pub fn hear(&mut self, words: &str) {
+        while !self.said.last().is_some_and(|line| line.contains(words)) {
+            let line = self.lines.next().unwrap_or_else(|| panic!("it ends: {:?}", self.said));
+            self.said.push(line.unwrap());
+        }
+    }
+
+    /// The process of a machine, as it said at the start.
+    pub fn pid(&self, number: usize) -> Pid {
+        let start = format!("machine {number}");
+        let line = self.said.iter().find(|line| line.trim_start().starts_with(&start)).unwrap();
+        let (_, rest) = line.split_once("process ").unwrap();
+        let (pid, _) = rest.split_once(',').unwrap();
+        Pid::from_raw(pid.parse().unwrap()).unwrap()
     }
 
     /// What a terminal does for Ctrl-C.
-    fn interrupt(mut self) {
-        kill_process_group(Pid::from_child(&self.0), Signal::INT).unwrap();
-        let status = self.0.wait().unwrap();
-        let mut rest = String::new();
-        self.0.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
-        assert!(status.success(), "{status}: {rest}");
-        assert!(rest.ends_with("stopped\n"), "{rest}");
+    #[track_caller]
+    pub fn interrupt(mut self) {
+        kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
+        let status = self.child.wait().unwrap();
+        let rest: Vec<String> = self.lines.by_ref().map(Result::unwrap).collect();
+        assert!(status.success(), "{status}: {rest:?}");
+        assert_eq!(rest.last().map(String::as_str), Some("stopped"), "{rest:?}");
     }
 }
 
 impl Drop for Quickstart {
     fn drop(&mut self) {
-        // Its machine stops with it.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        // Its machines stop with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -70,13 +91,14 @@ fn quickstart_ends_mounted_an_interrupt_unmounts_and_another_start_finds_the_dat
         above.unwrap().dev() != mount.unwrap().dev()
     };
     let file = directory.join("mnt/note");
-    let quickstart = Quickstart::new(&directory);
+    let quickstart = Quickstart::new(&directory, &["--machines", "1"]);
     assert!(is_mounted());
     fs::write(&file, "a first try").unwrap();
     quickstart.interrupt();
     assert!(!is_mounted());
     assert!(!file.exists());
-    let quickstart = Quickstart::new(&directory);
+    let quickstart = Quickstart::new(&directory, &["--machines", "2"]);
+    assert!(quickstart.said[0].starts_with("a cell of 2 machines"), "one more has joined");
     assert_eq!(fs::read_to_string(&file).unwrap(), "a first try");
     quickstart.interrupt();
     assert!(!is_mounted());

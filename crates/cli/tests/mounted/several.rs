@@ -1,8 +1,28 @@
 //! Cells of several machines, each in a process of its own, on this computer's own addresses.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
-use crate::cell::{Cell, can_mount, text};
+use rustix::process::{Signal, kill_process};
+
+use crate::{
+    cell::{Cell, Scratch, can_mount, croft, text},
+    quickstart::Quickstart,
+};
+
+/// Waits for something that comes by itself.
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what} takes too long");
+        thread::park_timeout(Duration::from_millis(20));
+    }
+}
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
@@ -35,4 +55,40 @@ fn two_machines_that_are_set_up_by_hand_share_one_tree() {
     assert_eq!(names(&one.path), ["early", "late"]);
     two.stop();
     one.stop();
+}
+
+#[test]
+fn four_machines_go_on_when_one_is_killed_and_it_comes_back_by_itself() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let directory = scratch.0.join("quick");
+    let mount = |name: &str| directory.join(name);
+    let doctor = || {
+        let home = directory.join("machine-1");
+        croft(&["doctor", "--dir", home.to_str().unwrap()])
+    };
+    let mut quickstart = Quickstart::new(&directory, &["--mounts"]);
+    assert!(quickstart.said[0].starts_with("a cell of 4 machines"), "{:?}", quickstart.said);
+    let output = doctor();
+    assert!(output.status.success(), "{}", text(&output.stdout));
+
+    fs::create_dir(mount("mnt/before")).unwrap();
+    assert_eq!(names(&mount("mnt-3")), ["before"]);
+    kill_process(quickstart.pid(4), Signal::KILL).unwrap();
+    quickstart.hear("machine 4 has ended");
+    fs::create_dir(mount("mnt/without")).unwrap();
+    assert_eq!(names(&mount("mnt-2")), ["before", "without"]);
+
+    quickstart.hear("machine 4 runs again");
+    assert_eq!(names(&mount("mnt-4")), ["before", "without"]);
+    until("all being well", || doctor().status.success());
+    quickstart.interrupt();
+    assert!(!mount("mnt/before").exists() && !mount("mnt-4/before").exists(), "unmounted");
+
+    let quickstart = Quickstart::new(&directory, &["--machines", "1"]);
+    assert!(quickstart.said[0].starts_with("a cell of 4 machines"), "all that there are");
+    assert_eq!(names(&mount("mnt")), ["before", "without"]);
+    quickstart.interrupt();
 }
