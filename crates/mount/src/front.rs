@@ -177,3 +177,37 @@ pub enum Allocation {
     /// Makes it zeros.
     ZeroKeep,
 }
+
+/// A lock on a range of a file's bytes that somebody wants, or gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The file.
+    pub inode: u64,
+    /// Through which it is asked for.
+    pub handle: u64,
+    /// Whose it is: a process or an open file of this machine, as the kernel numbers them.
+    pub owner: u64,
+    /// The process that asks.
+    pub pid: u32,
+    /// The first byte.
+    pub start: u64,
+    /// The last byte.
+    pub end: u64,
+    /// Whether nobody else may have one meanwhile; none gives up what is there.
+    pub hold: Option<bool>,
+}
+
+/// A lock that keeps another one from being had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The first byte.
+    pub start: u64,
+    /// The last byte.
+    pub end: u64,
+    /// Whether nobody else may have one.
+    pub is_exclusive: bool,
+    /// Whose it is, if it is somebody of this machine.
+    pub owner: Option<u64>,
+    /// The process that has it, or 0 if that is on another machine.
+    pub pid: u32,
+}

@@ -20,13 +20,14 @@ use std::{
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
-    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLock, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::OFlags;
 
 use crate::{
-    front::{Allocation, Change, Changes, Errno, Manner, Over, Registration, Way, When},
+    front::{Allocation, Change, Changes, Errno, Manner, Over, Registration, Way, When, Wish},
+    locking::{Job, Locking},
     tree::Tree,
     workers::Workers,
 };
@@ -34,8 +35,9 @@ use crate::{
 pub use mounting::{Mount, Options};
 
 use convert::{
-    CACHED, DIRECT, GENERATION, NOTHING, attr, backing_id, caller, errno, has, kind, mode_of,
-    moment, open_flags, purpose, reply_attr, reply_empty, reply_entry, reply_xattr, special_of,
+    CACHED, DIRECT, GENERATION, NOTHING, attr, backing_id, caller, errno, has, hold_of, kind,
+    mode_of, moment, open_flags, purpose, reply_attr, reply_empty, reply_entry, reply_lock,
+    reply_xattr, special_of,
 };
 
 /// The most bytes in one request to write.
@@ -47,7 +49,19 @@ const BACKGROUND_MAX: u16 = 64;
 struct Front {
     tree: Arc<Tree>,
     workers: Workers,
+    /// None if nobody but the kernel has to know of locks.
+    locking: Option<Locking>,
     has_passthrough: bool,
+}
+
+impl Front {
+    /// How a file is opened. Whoever has to know of locks has to hear of every `close`.
+    fn open_flags(&self, usual: FopenFlags) -> FopenFlags {
+        match self.locking {
+            Some(_) => usual.difference(FopenFlags::FOPEN_NOFLUSH),
+            None => usual,
+        }
+    }
 }
 
 /// Runs a handler. The reply is dropped by a panic, and says EIO.
@@ -71,6 +85,11 @@ impl Filesystem for Front {
         for flag in wanted {
             // What an older kernel does not have costs time, and nothing else.
             let _ = config.add_capabilities(flag);
+        }
+        if self.locking.is_some() {
+            // A kernel that knows none of these keeps locks by itself.
+            let _ = config.add_capabilities(InitFlags::FUSE_POSIX_LOCKS);
+            let _ = config.add_capabilities(InitFlags::FUSE_FLOCK_LOCKS);
         }
         // Whoever opens what is written past the cache may want to map it.
         if config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP).is_ok() {
@@ -275,11 +294,13 @@ impl Filesystem for Front {
                     let handle = FileHandle(opened.handle);
                     match &opened.way {
                         Way::Cached { keeps_pages } => {
-                            reply.opened(handle, open_flags(*keeps_pages));
+                            reply.opened(handle, self.open_flags(open_flags(*keeps_pages)));
                         }
-                        Way::Direct => reply.opened(handle, DIRECT),
+                        Way::Direct => reply.opened(handle, self.open_flags(DIRECT)),
                         Way::Passthrough(registration) => match backing_id(registration) {
-                            Some(id) => reply.opened_passthrough(handle, CACHED, id),
+                            Some(id) => {
+                                reply.opened_passthrough(handle, self.open_flags(CACHED), id);
+                            }
                             None => reply.error(errno(Errno::IO)),
                         },
                     }
@@ -313,16 +334,20 @@ impl Filesystem for Front {
                     let validity = self.tree.validity();
                     match &opened.way {
                         Way::Cached { keeps_pages } => {
-                            let flags = open_flags(*keeps_pages);
+                            let flags = self.open_flags(open_flags(*keeps_pages));
                             reply.created(&validity, &attr, GENERATION, handle, flags);
                         }
                         Way::Direct => {
-                            reply.created(&validity, &attr, GENERATION, handle, DIRECT);
+                            let flags = self.open_flags(DIRECT);
+                            reply.created(&validity, &attr, GENERATION, handle, flags);
                         }
                         Way::Passthrough(registration) => match backing_id(registration) {
-                            Some(id) => reply.created_passthrough(
-                                &validity, &attr, GENERATION, handle, CACHED, id,
-                            ),
+                            Some(id) => {
+                                let flags = self.open_flags(CACHED);
+                                reply.created_passthrough(
+                                    &validity, &attr, GENERATION, handle, flags, id,
+                                );
+                            }
                             None => reply.error(errno(Errno::IO)),
                         },
                     }
@@ -384,8 +409,21 @@ impl Filesystem for Front {
         });
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.ok();
+    fn flush(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        _handle: FileHandle,
+        owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        caught("flush", || match &self.locking {
+            Some(locking) if self.tree.has_locks(inode.0, owner.0) => {
+                let answer = Box::new(move |result| reply_empty(reply, result));
+                locking.run(Job::Unlock { inode: inode.0, owner: owner.0, answer });
+            }
+            _ => reply.ok(),
+        });
     }
 
     fn release(
@@ -398,9 +436,67 @@ impl Filesystem for Front {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        caught("release", || {
-            self.tree.release(inode.0, handle.0);
-            reply.ok();
+        caught("release", || match &self.locking {
+            Some(locking) if self.tree.has_locks_through(inode.0, handle.0) => {
+                let (tree, inode, handle) = (Arc::clone(&self.tree), inode.0, handle.0);
+                let answer = Box::new(move |_| {
+                    tree.release(inode, handle);
+                    reply.ok();
+                });
+                locking.run(Job::UnlockThrough { inode, handle, answer });
+            }
+            _ => {
+                self.tree.release(inode.0, handle.0);
+                reply.ok();
+            }
+        });
+    }
+
+    fn getlk(
+        &self,
+        _request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        pid: u32,
+        reply: ReplyLock,
+    ) {
+        caught("getlk", || {
+            let (Some(locking), Ok(hold)) = (&self.locking, hold_of(kind)) else {
+                return reply.error(errno(Errno::INVAL));
+            };
+            let (inode, handle, owner) = (inode.0, handle.0, owner.0);
+            let wish = Wish { inode, handle, owner, pid, start, end, hold };
+            locking.run(Job::Look { wish, found: Box::new(|found| reply_lock(reply, found)) });
+        });
+    }
+
+    fn setlk(
+        &self,
+        request: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        pid: u32,
+        waits: bool,
+        reply: ReplyEmpty,
+    ) {
+        caught("setlk", || {
+            let (Some(locking), Ok(hold)) = (&self.locking, hold_of(kind)) else {
+                return reply.error(errno(Errno::INVAL));
+            };
+            let (inode, handle, owner) = (inode.0, handle.0, owner.0);
+            let wish = Wish { inode, handle, owner, pid, start, end, hold };
+            // It is the number of a thread.
+            let waiter = waits.then(|| request.pid());
+            let answer = Box::new(|result| reply_empty(reply, result));
+            locking.run(Job::Take { wish, waiter, answer });
         });
     }
 

@@ -3,13 +3,19 @@
 //! Reading order: [`front`] is what any front end says and hears; [`Tree`] is the file system behind it,
 //! inode by inode, and knows nothing of FUSE (`tree/*.rs`: names, attributes, what is open, where its
 //! bytes are); `fuse` is all that names `fuser` and turns the kernel's requests into calls of a
-//! tree; `workers` are threads for what takes long.
+//! tree; `workers` are threads for what takes long, and `locking` are those that wait for locks.
 //!
 //! What programs see, where there was something to decide:
-//! - **Locks** (`fcntl` and `flock`) are kept by the kernel, because the mount announces neither: with the
-//!   meaning they have on a local disk, waits that can be killed, deadlocks found, and one that knows
-//!   nothing of the other. That is all a cell of one machine needs; locks that other machines see come
-//!   with them.
+//! - **Locks** (`fcntl` and `flock`) on a machine alone are kept by the kernel, because the mount announces
+//!   neither: with the meaning they have on a local disk, waits that can be killed, deadlocks found, and
+//!   one that knows nothing of the other.
+//! - **Locks that others see**, where the tree is shared, are the group's. `fuser` doesn't tell the two kinds
+//!   apart, so `flock` is a lock on all bytes, as NFS does it: the kinds keep each other out, even those of
+//!   one process, and a shared one that is to become exclusive is kept meanwhile. Whoever waits tries
+//!   again, soon and then less often; among those of one machine whoever came first tries first. A signal
+//!   ends a wait within a fifth of a second. A circle of waits is told (EDEADLK, with `flock` too) if all of
+//!   it is on one machine; across machines nobody finds it. A process of another namespace, whose signals
+//!   can't be seen, waits a minute at most (ENOLCK). With a lost session its locks are lost.
 //! - **Permissions** are checked by the kernel (`default_permissions`), so what only looks is done as the
 //!   superuser. What changes something is done as whoever asked, because the group checks it once more.
 //!   A request doesn't say in which further groups its process is; they are read from `/proc` only where
@@ -38,6 +44,7 @@
 mod errno;
 pub mod front;
 mod fuse;
+mod locking;
 mod tree;
 mod workers;
 

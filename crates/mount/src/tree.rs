@@ -11,6 +11,7 @@ mod extended;
 mod habits;
 mod inodes;
 mod listing;
+mod locks;
 mod names;
 mod opening;
 mod opens;
@@ -42,6 +43,7 @@ use doomed::Doomed;
 use habits::Habits;
 use inodes::Inodes;
 use listing::Listings;
+use locks::Locks;
 use opens::Opens;
 use room::Gauge;
 
@@ -74,6 +76,7 @@ pub struct Tree {
     inodes: Inodes,
     opens: Opens,
     listings: Listings,
+    locks: Locks,
     doomed: Doomed,
     reservoir: Arc<Reservoir>,
     gauge: Gauge,
@@ -117,6 +120,7 @@ impl Tree {
             inodes: Inodes::new(),
             opens: Opens::default(),
             listings: Listings::default(),
+            locks: Locks::default(),
             doomed: Doomed::default(),
             reservoir: Arc::new(Reservoir::new(settings.memory_max)),
             gauge: Gauge::default(),

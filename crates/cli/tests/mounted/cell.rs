@@ -136,8 +136,18 @@ impl Cell {
     pub fn new(options: &[&str]) -> Option<Cell> {
         can_mount().then(|| {
             let mut cell = Cell::idle(None);
-            cell.init();
+            cell.init(&[]);
             cell.start(options);
+            cell
+        })
+    }
+
+    /// A new machine that others could join, mounted; nothing if this computer can't mount.
+    pub fn open() -> Option<Cell> {
+        can_mount().then(|| {
+            let mut cell = Cell::idle(None);
+            cell.init(&["--listen", "127.0.0.1"]);
+            cell.start(&[]);
             cell
         })
     }
@@ -154,8 +164,8 @@ impl Cell {
         Cell { home, path, child: None, talk, _scratch: scratch }
     }
 
-    pub fn init(&self) {
-        let output = croft(&["init", "--dir", self.home.to_str().unwrap()]);
+    pub fn init(&self, options: &[&str]) {
+        let output = croft(&[&["init", "--dir", self.home.to_str().unwrap()], options].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 

@@ -234,7 +234,7 @@ fn what_lies_beneath_a_mount_point_is_hidden_and_comes_back() {
         return;
     }
     let mut cell = Cell::idle(None);
-    cell.init();
+    cell.init(&[]);
     fs::write(cell.at("beneath"), "old").unwrap();
     cell.start(&[]);
     assert_eq!(fs::read_dir(&cell.path).unwrap().count(), 0);

@@ -63,7 +63,7 @@ fn write_in_the_end(cell: &Cell, name: &str, bytes: &[u8]) {
 fn a_full_disk_is_told_loses_nothing_and_is_used_again_once_there_is_room() {
     let Some(image) = Image::new(64) else { return };
     let mut cell = Cell::idle(Some(image.home()));
-    cell.init();
+    cell.init(&[]);
     cell.start(&[]);
     let (mut draw, mut synced) = (Draw::new(1), Synced::new());
     assert_eq!(write_until_refused(&cell, &mut draw, &mut synced, 2_000_000), Errno::NOSPC);
@@ -93,7 +93,7 @@ fn a_full_disk_is_told_loses_nothing_and_is_used_again_once_there_is_room() {
 fn a_disk_full_of_small_files_gives_back_the_room_of_every_other_one_that_is_removed() {
     let Some(image) = Image::new(48) else { return };
     let mut cell = Cell::idle(Some(image.home()));
-    cell.init();
+    cell.init(&[]);
     cell.start(&[]);
     let (mut draw, mut synced) = (Draw::new(3), Synced::new());
     assert_eq!(write_until_refused(&cell, &mut draw, &mut synced, 40_000), Errno::NOSPC);
@@ -118,7 +118,7 @@ fn a_disk_full_of_small_files_gives_back_the_room_of_every_other_one_that_is_rem
 fn somebody_else_who_fills_the_disk_meanwhile_costs_nothing_that_was_synced() {
     let Some(image) = Image::new(48) else { return };
     let mut cell = Cell::idle(Some(image.home()));
-    cell.init();
+    cell.init(&[]);
     cell.start(&[]);
     let (mut draw, mut synced) = (Draw::new(2), Synced::new());
     for count in 0..40 {
@@ -142,7 +142,7 @@ fn somebody_else_who_fills_the_disk_meanwhile_costs_nothing_that_was_synced() {
 fn a_machine_on_a_full_disk_says_so_and_has_its_data_when_there_is_room() {
     let Some(image) = Image::new(48) else { return };
     let mut cell = Cell::idle(Some(image.home()));
-    cell.init();
+    cell.init(&[]);
     cell.start(&[]);
     write(&cell, "a", &[7; 100_000]).unwrap();
     cell.stop();

@@ -33,7 +33,7 @@ fn after_a_power_cut_all_that_was_synced_is_whole() {
     let (rounds, seed) = (number("CROFT_POWER_ROUNDS", 4), number("CROFT_POWER_SEED", 1));
     let Some(image) = Image::new(96) else { return };
     let mut cell = Cell::idle(Some(image.home()));
-    cell.init();
+    cell.init(&[]);
     cell.start(&[]);
     let promised = Mutex::new(Promised::new());
     let is_over = AtomicBool::new(false);

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use directory::{Sort, Special};
 use fuser::{
     BackingId, FileAttr, FileType, FopenFlags, Generation, INodeNo, OpenAccMode, OpenFlags,
-    ReplyAttr, ReplyEmpty, ReplyEntry, ReplyXattr, Request, TimeOrNow,
+    ReplyAttr, ReplyEmpty, ReplyEntry, ReplyLock, ReplyXattr, Request, TimeOrNow,
 };
 use rustix::fs::OFlags;
 
-use crate::front::{Attributes, Caller, Errno, Moment, Purpose, Registration};
+use crate::front::{Attributes, Caller, Errno, Moment, Obstacle, Purpose, Registration};
 
 /// No inode number is ever used again.
 pub(super) const GENERATION: Generation = Generation(0);
@@ -19,6 +19,13 @@ pub(super) const DIRECT: FopenFlags = CACHED.union(FopenFlags::FOPEN_DIRECT_IO);
 
 /// With this flag of its own the kernel opens a program to run it.
 const RUNS: i32 = 0x20;
+
+/// Kinds of locks, as `fcntl` has them.
+const SHARED: i32 = 0;
+const EXCLUSIVE: i32 = 1;
+const UNLOCKED: i32 = 2;
+/// The kernel knows no byte beyond, and takes this for the end of any file.
+const OFFSET_MAX: u64 = i64::MAX.cast_unsigned();
 
 pub(super) fn caller(request: &Request) -> Caller {
     Caller { uid: request.uid(), gid: request.gid(), pid: request.pid() }
@@ -152,6 +159,27 @@ pub(super) fn reply_xattr(reply: ReplyXattr, result: Result<Vec<u8>, Errno>, siz
         Ok(bytes) if size == 0 => reply.size(bytes.len() as u32),
         Ok(bytes) if bytes.len() > size as usize => reply.error(errno(Errno::RANGE)),
         Ok(bytes) => reply.data(&bytes),
+        Err(error) => reply.error(errno(error)),
+    }
+}
+
+/// Whether a lock keeps everybody else out; none gives one up.
+pub(super) fn hold_of(kind: i32) -> Result<Option<bool>, Errno> {
+    match kind {
+        SHARED => Ok(Some(false)),
+        EXCLUSIVE => Ok(Some(true)),
+        UNLOCKED => Ok(None),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+pub(super) fn reply_lock(reply: ReplyLock, found: Result<Option<Obstacle>, Errno>) {
+    match found {
+        Ok(Some(Obstacle { start, end, is_exclusive, pid, .. })) => {
+            let kind = if is_exclusive { EXCLUSIVE } else { SHARED };
+            reply.locked(start.min(OFFSET_MAX), end.min(OFFSET_MAX), kind, pid);
+        }
+        Ok(None) => reply.locked(0, 0, UNLOCKED, 0),
         Err(error) => reply.error(errno(error)),
     }
 }

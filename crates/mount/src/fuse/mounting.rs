@@ -17,6 +17,7 @@ use rustix::mount::UnmountFlags;
 
 use crate::{
     front::{Change, Errno},
+    locking::Locking,
     tree::Tree,
     workers::Workers,
 };
@@ -90,9 +91,11 @@ impl Mount {
         // Where others are waited for, one must not keep the next from being served.
         let threads_min = if tree.is_shared() { SHARED_THREADS } else { 1 };
         config.n_threads = Some(options.threads.max(threads_min));
+        let locking = tree.is_shared().then(|| Locking::start(&tree)).transpose()?;
         let front = Front {
             tree: Arc::clone(&tree),
             workers: Workers::start(SYNC_THREADS)?,
+            locking,
             // What the kernel reads and writes by itself can't be given up.
             has_passthrough: options.has_passthrough && !tree.is_shared(),
         };

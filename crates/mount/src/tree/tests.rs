@@ -12,6 +12,7 @@ use super::*;
 use crate::front::{Changes, Manner, Moment, Opened, Over, Purpose, ROOT, Registration, Way, When};
 
 mod files;
+mod locks;
 mod names;
 
 const ME: Caller = Caller { uid: 0, gid: 0, pid: 0 };
