@@ -59,12 +59,17 @@ impl Tree {
     pub fn lock(&self, wish: &Wish) -> Result<(), Errno> {
         let file = self.inodes.file(wish.inode)?;
         let is_new = wish.hold.is_some() && self.locks.note(wish);
-        let Wish { owner, start, end, hold, .. } = *wish;
+        let Wish { owner, start, mut end, hold, .. } = *wish;
+        // To the kernel a file ends here, so nothing of whoever gives that up is left.
+        let is_all = hold.is_none() && start == 0 && end >= i64::MAX.cast_unsigned();
+        if is_all {
+            end = u64::MAX;
+        }
         // It is had through an open file, and whether that may be opened was checked then.
         let act = Act::Lock { file, owner, start, end, hold };
         let result = self.desk.call(&Actor::ROOT, Call::Do(act));
         let is_rid = match result {
-            Ok(_) => hold.is_none() && (start, end) == (0, u64::MAX),
+            Ok(_) => is_all,
             // It may yet be done.
             Err(Failure::Cancelled) => false,
             Err(_) => is_new,

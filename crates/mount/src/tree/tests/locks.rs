@@ -53,6 +53,8 @@ fn only_whoever_has_locks_is_asked_for_them_at_a_close() {
     world.tree.unlock(inode, 1).unwrap();
     assert!(!world.tree.has_locks(inode, 1));
     world.tree.lock(&wish(inode, handle, 2, ALL, Some(true))).unwrap();
+    world.tree.lock(&wish(inode, handle, 2, ALL, None)).unwrap();
+    assert!(!world.tree.has_locks(inode, 2));
 }
 
 #[test]
