@@ -155,8 +155,15 @@ impl Client {
                 Call::Do(act) => {
                     let (actor, act) = (actor.clone(), act.clone());
                     let done = self.perform(now, Operation { actor, time: *time, act })?;
-                    if let Call::Do(Act::Lock { file, owner, hold: Some(_), .. }) = what {
-                        self.handles.lock(file, *owner);
+                    match what {
+                        Call::Do(Act::Lock { file, owner, hold: Some(_), .. }) => {
+                            self.handles.lock(file, *owner);
+                        }
+                        // Many may come and go while a file is open.
+                        Call::Do(Act::Lock { file, owner, start: 0, end: u64::MAX, .. }) => {
+                            self.handles.unlock(file, *owner);
+                        }
+                        _ => {}
                     }
                     Ok(done)
                 }

@@ -175,6 +175,18 @@ fn locks_go_with_the_last_handle() {
 }
 
 #[test]
+fn who_has_given_all_locks_up_is_not_remembered_while_the_file_is_open() {
+    let mut world = World::new(|settings| settings);
+    let lockers = |world: &mut World<_>| world.user('A').client.handles.locker_count();
+    for line in ["0 A creates f", "0 A opens f as one", "0 A locks f x0-9", "0 A unlocks f 0-4"] {
+        world.play(line);
+    }
+    assert_eq!(lockers(&mut world), 1);
+    world.play(&format!("0 A unlocks f 0-{}", u64::MAX));
+    assert_eq!(lockers(&mut world), 0);
+}
+
+#[test]
 fn whoever_takes_away_a_directory_that_nobody_on_its_machine_may_look_into_is_told_so() {
     let mut world = World::new(|settings| settings);
     let users = BTreeMap::from([(7, BTreeSet::from([7]))]);
