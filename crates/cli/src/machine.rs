@@ -123,6 +123,8 @@ const CALL_MAX: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a stop waits for a mount that nobody uses.
 const STOP_MAX: Duration = Duration::from_secs(2);
+/// How long a machine still serves others whose parent has died with its own.
+const LINGER: Duration = Duration::from_secs(2);
 /// Signals that come together are one: a terminal and a program may both tell us.
 const TOGETHER: Duration = Duration::from_millis(500);
 
@@ -139,6 +141,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let signal = Some(rustix::process::Signal::TERM);
         rustix::process::set_parent_process_death_signal(signal)?;
     }
+    let parent = rustix::process::getppid();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let machine = Machine::start(&args.home.directory)?;
     machine.desk().die_at(args.die_at);
@@ -175,7 +178,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     drop((stop, control));
     _ = tidier.join();
     let running = Arc::into_inner(running).context("somebody still uses the machine")?;
-    running.into_inner().unwrap_or_else(PoisonError::into_inner).stop()?;
+    let mut running = running.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let unmounted = running.unmount_all();
+    if args.with_parent && rustix::process::getppid() != parent {
+        // Others are told at the same moment, and can push what was done there only as long as we are here.
+        thread::sleep(LINGER);
+    }
+    running.machine.stop()?;
+    unmounted?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -370,7 +380,7 @@ impl Running {
         })
     }
 
-    fn stop(mut self) -> anyhow::Result<()> {
+    fn unmount_all(&mut self) -> anyhow::Result<()> {
         let mut outcome = Ok(());
         for (path, mounted) in std::mem::take(&mut self.mounts) {
             let Some(mut mount) = mounted.mount else { continue };
@@ -384,7 +394,6 @@ impl Running {
             let what = || format!("not all that was written at {} is safe", path.display());
             outcome = outcome.and(mount.detach().with_context(what));
         }
-        self.machine.stop()?;
         outcome
     }
 }

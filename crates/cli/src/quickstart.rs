@@ -102,6 +102,9 @@ fn form(args: &Args, fleet: &mut Fleet) -> anyhow::Result<bool> {
     let are_there =
         (1..=MACHINES_MAX as usize).rev().find(|number| Machine::is_home(&home(*number)));
     let found = are_there.unwrap_or(0);
+    if !await_rest(&(1..=found).map(home).collect::<Vec<_>>(), fleet)? {
+        return Ok(false);
+    }
     if found == 0 {
         Machine::init(&home(1), Some(ANY_PORT))?;
     }
@@ -127,6 +130,21 @@ fn form(args: &Args, fleet: &mut Fleet) -> anyhow::Result<bool> {
         }
     }
     await_group(fleet)
+}
+
+/// Waits until nobody runs these machines any more: those whose parent was killed take a moment to stop.
+/// False if somebody wants it to stop first.
+fn await_rest(homes: &[PathBuf], fleet: &mut Fleet) -> anyhow::Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    while let Some(home) = homes.iter().find(|home| Machine::is_running(home)) {
+        if machine::look(home).is_ok() || Instant::now() > until {
+            bail!("the machine in {} runs already; stop it first", home.display());
+        }
+        if let Some(Event::Stop) = fleet.next(Some(Instant::now() + LOOK)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// There it may be already, also as what a machine that was killed has left mounted.

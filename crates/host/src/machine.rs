@@ -147,6 +147,11 @@ impl Machine {
         directory.join("croft.json").exists()
     }
 
+    /// Whether the machine that lives in a directory runs, or is not quite over.
+    pub fn is_running(directory: &Path) -> bool {
+        directory.join("lock").exists() && lock(directory).is_err()
+    }
+
     /// Starts the machine that lives in a directory.
     pub fn start(directory: &Path) -> Result<Machine, Failure> {
         check_identity(directory)?;

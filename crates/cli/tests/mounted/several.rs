@@ -90,5 +90,17 @@ fn four_machines_go_on_when_one_is_killed_and_it_comes_back_by_itself() {
     let quickstart = Quickstart::new(&directory, &["--machines", "1"]);
     assert!(quickstart.said[0].starts_with("a cell of 4 machines"), "all that there are");
     assert_eq!(names(&mount("mnt")), ["before", "without"]);
+    fs::create_dir(mount("mnt/last")).unwrap();
+    // As if it were killed: each machine stops by itself, and what was done is pushed first.
+    drop(quickstart);
+    let is_over = |number| {
+        let home = directory.join(format!("machine-{number}"));
+        let status = croft(&["status", "--dir", home.to_str().unwrap()]);
+        text(&status.stderr).contains("no machine runs")
+    };
+    until("ending without a parent", || (1..=4).all(is_over));
+    assert!(!mount("mnt/last").exists(), "unmounted");
+    let quickstart = Quickstart::new(&directory, &[]);
+    assert_eq!(names(&mount("mnt")), ["before", "last", "without"]);
     quickstart.interrupt();
 }
