@@ -21,7 +21,7 @@ pub struct Lookout {
     pub(super) hub: Weak<Hub>,
 }
 
-/// Machines that were called and have not answered. At most [`CALLS_MAX`].
+/// Machines that were called and have not answered. At most 64.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Away(pub(crate) BTreeSet<PublicKey>);
 
