@@ -33,4 +33,5 @@ mod full;
 mod image;
 mod power;
 
+mod racing;
 mod several;

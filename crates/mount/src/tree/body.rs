@@ -182,7 +182,16 @@ impl Tree {
         }
         let record = self.record(&open.file)?;
         inner.has_suid = record.access.mode & SUID != 0;
-        let size = record.content.size;
+        self.load_bytes(open, inner, record.content.size)
+    }
+
+    /// Finds the bytes of a file that were at rest, and are here, if they are so many.
+    pub(super) fn load_bytes(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        size: u64,
+    ) -> Result<(), Errno> {
         inner.body = match self.content.backing(open.inode).map_err(errno::of_host)? {
             Some(file) => Tree::file_body(file, size)?,
             None => {

@@ -19,13 +19,10 @@ use lease::Name;
 
 use crate::front::{Attributes, Errno, Listed};
 
-use super::{Tree, lock};
+use super::{Tree, lock, names::REPLACED_MAX};
 
 /// So many names are asked for at once.
 const PAGE: usize = 1_024;
-
-/// Whoever lists follows a name that is replaced all the time as often as this.
-const REPLACED_MAX: usize = 100;
 
 /// Told of each name, and of the file unless it is `.` or `..`; says whether it is full.
 type Give<'a> = dyn FnMut(&Tree, Option<&FileId>, Listed<'_>) -> Result<bool, Errno> + 'a;

@@ -9,6 +9,9 @@ use crate::front::{Attributes, Caller, Errno, Over};
 
 use super::{Tree, name_of};
 
+/// Whoever looks up a name that is replaced all the time tries as often as this.
+pub(super) const REPLACED_MAX: usize = 100;
+
 /// What a name stands for, and its record if that is at hand.
 type Found = (Entry, Option<triomphe::Arc<Record>>);
 
@@ -16,8 +19,15 @@ impl Tree {
     /// What a name stands for. The kernel knows the inode from now on, until [`Tree::forget`].
     pub fn lookup(&self, directory: u64, name: &[u8]) -> Result<Attributes, Errno> {
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
-        let (entry, record) = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
-        self.introduce(&entry.file, record)
+        for _ in 0..REPLACED_MAX {
+            let (entry, record) = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
+            match self.introduce(&entry.file, record) {
+                // Another machine has removed it since.
+                Err(Errno::STALE) => {}
+                result => return result,
+            }
+        }
+        Err(Errno::AGAIN)
     }
 
     /// The kernel forgets that it was told of an inode so many times.

@@ -66,10 +66,15 @@ impl Tree {
         caller: &Caller,
         register: Register<'_>,
     ) -> Result<Way, Errno> {
+        // Nobody waits for others while the file is locked.
+        let record = self.is_shared.then(|| self.record(&open.file)).transpose()?;
         let mut inner = match self.is_shared && purpose.truncates {
             true => self.ready(open, Need::Replace)?,
             false => open.lock(),
         };
+        if let Some(record) = record {
+            inner.has_suid = record.access.mode & SUID != 0;
+        }
         let way = self.choose_way(open, &mut inner, purpose, caller, register)?;
         inner.handles.push(handle);
         Ok(way)
@@ -262,10 +267,8 @@ impl Tree {
     ) -> Result<(), Errno> {
         inner.is_direct = false;
         let has_passthrough = self.has_passthrough.load(Ordering::Relaxed);
-        if self.is_shared {
-            // Its bytes are looked for when somebody wants them.
-            inner.has_suid = self.record(&open.file)?.access.mode & SUID != 0;
-        } else if matches!(inner.body, Body::Rest) {
+        // Where others have it too, its bytes are looked for when somebody wants them.
+        if !self.is_shared && matches!(inner.body, Body::Rest) {
             let record = self.record(&open.file)?;
             inner.has_suid = record.access.mode & SUID != 0;
             let size = record.content.size;

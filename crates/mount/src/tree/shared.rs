@@ -206,7 +206,7 @@ impl Tree {
             return Ok(Some(inner));
         }
         if !self.is_elsewhere(&content) {
-            self.load(open, &mut inner)?;
+            self.load_bytes(open, &mut inner, content.size)?;
             inner.base = Some(content);
             return Ok(Some(inner));
         }
