@@ -139,6 +139,10 @@ pub enum Input {
     },
     /// The group has said something.
     Heard(Response),
+    /// It starts: whatever an earlier life has left with the group is to be let go.
+    Begin,
+    /// It is about to end, and everything that was done is pushed: whatever it holds is let go.
+    End,
     /// Everything that there was to say of contents in something that is wanted back is said.
     Yield(Wanted),
 }
@@ -378,6 +382,12 @@ impl Machine for Client {
             Input::Cancel { call } => self.on_cancel(call, out),
             Input::Heard(response) => self.on_heard(now, response, out),
             Input::Yield(wanted) => self.on_yield(now, wanted, out),
+            // A session with a greater number ends the one before.
+            Input::Begin => self.renew(now),
+            Input::End => {
+                self.abandon(now, out);
+                self.renew(now);
+            }
         }
         self.finish(now, out);
     }

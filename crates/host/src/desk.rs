@@ -134,6 +134,8 @@ impl Desk {
             group,
             on_lost,
         });
+        // Else others would wait until the session of the life before has lapsed.
+        desk.step(&mut desk.lock(), Input::Begin, &mut |_, with| Some(with));
         let keeper = Arc::clone(&desk);
         let thread = thread::spawn(move || keeper.keep_time());
         (desk, thread)
@@ -262,6 +264,11 @@ impl Desk {
         for (_, waiting) in std::mem::take(&mut state.waiting) {
             waiting.put(Err(Failure::Lost));
         }
+    }
+
+    /// Lets go of everything that is held, when all that was done is pushed: nobody has to wait for it.
+    pub(crate) fn leave(&self) {
+        self.step(&mut self.lock(), Input::End, &mut |_, with| Some(with));
     }
 
     /// Nobody calls any more.

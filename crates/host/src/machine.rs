@@ -243,6 +243,9 @@ impl Machine {
     pub fn stop(mut self) -> Result<(), Failure> {
         let synced = self.desk.call(&Actor::ROOT, Call::Sync { handle: None });
         let tidied = self.content.sync().and_then(|()| self.content.tidy());
+        if synced.is_ok() {
+            self.desk.leave();
+        }
         self.end();
         let group = self.standing().group;
         match (group.failure, synced) {

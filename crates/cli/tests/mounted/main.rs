@@ -33,5 +33,6 @@ mod full;
 mod image;
 mod power;
 
+mod bank;
 mod racing;
 mod several;

@@ -60,6 +60,16 @@ impl Quickstart {
         Pid::from_raw(pid.parse().unwrap()).unwrap()
     }
 
+    /// The process of a machine, as it last said.
+    pub fn pid_now(&self, number: usize) -> Pid {
+        let start = format!("machine {number} runs again, as process ");
+        let again = self.said.iter().rev().find_map(|line| line.strip_prefix(&start));
+        again.map_or_else(
+            || self.pid(number),
+            |pid| Pid::from_raw(pid.trim().parse().unwrap()).unwrap(),
+        )
+    }
+
     /// What a terminal does for Ctrl-C.
     #[track_caller]
     pub fn interrupt(mut self) {

@@ -203,6 +203,9 @@ impl<T: Tamper> Desk<T> {
         self.settings.session = self.client.session() + 1;
         self.client = Client::new(self.settings);
         self.begin_life(out);
+        if self.settings.has_memory {
+            self.step(now, Input::Begin, out);
+        }
         self.handles.clear();
         self.yields.clear();
         self.owes_loss = false;
