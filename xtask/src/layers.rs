@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["base"],
     &["load"],
     &["lease", "group", "content", "overlay", "locator"],
-    &["directory"],
+    &["directory", "vice"],
     &["wire"],
     &["client", "node"],
     &["host", "sim"],

@@ -3,6 +3,8 @@
 //! What the group is told is written to the log and made safe, many commands at a time; then it takes
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
+#[cfg(test)]
+pub(crate) mod liar;
 mod peers;
 mod standing;
 
@@ -62,6 +64,9 @@ pub(crate) enum Post {
     Frame { from: PublicKey, bytes: Vec<u8> },
     /// A machine wants to join.
     Join { join: Box<Join>, reply: SyncSender<Answer> },
+    /// From now on this machine lies.
+    #[cfg(test)]
+    Corrupt(Box<liar::Corruption>),
 }
 
 /// The group.
@@ -241,6 +246,8 @@ impl Group {
                         self.on_frame(from, bytes, &mut said, &mut out);
                     }
                     Post::Join { join, reply } => self.on_join(join, reply, &mut out),
+                    #[cfg(test)]
+                    Post::Corrupt(corruption) => self.corrupt(*corruption),
                 }
             }
             self.member.tick(self.clock.now(), &mut out);
@@ -364,6 +371,10 @@ impl Group {
         said: &mut Vec<Vec<u8>>,
         out: &mut Vec<Output>,
     ) {
+        #[cfg(test)]
+        if !self.heeds(&from, &bytes) {
+            return;
+        }
         let Some(peers) = &mut self.peers else { return };
         peers.took(&bytes);
         let now = self.clock.now();

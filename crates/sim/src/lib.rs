@@ -19,7 +19,6 @@ mod queue;
 
 mod checker;
 mod outcome;
-mod vice;
 mod world;
 
 pub mod files;

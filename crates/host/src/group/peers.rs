@@ -57,6 +57,9 @@ pub(crate) struct Peers {
     neighbours: Arc<Neighbours>,
     ear: Ear<Ed25519>,
     door: Arc<Door>,
+    /// Says other things instead, in tests.
+    #[cfg(test)]
+    pub(super) liar: Option<std::cell::RefCell<super::liar::Liar>>,
 }
 
 /// Lets in who is of the cell, and passes on what they say.
@@ -67,6 +70,9 @@ struct Door {
     known: Mutex<BTreeSet<PublicKey>>,
     /// Bytes of frames that wait for the member. At most [`FRAME_BYTES_MAX`].
     waiting: AtomicUsize,
+    /// Whether it answers wrongly, in tests.
+    #[cfg(test)]
+    misanswers: std::sync::atomic::AtomicBool,
 }
 
 impl Door {
@@ -129,6 +135,11 @@ impl Reception for Door {
             ),
             Err(malformed) => Answer::Refused(malformed.to_string()),
         };
+        #[cfg(test)]
+        let answer = match self.misanswers.load(Ordering::Relaxed) {
+            true => super::liar::misanswer(&bytes, answer),
+            false => answer,
+        };
         base::encode(&answer)
     }
 }
@@ -151,7 +162,15 @@ impl Peers {
         })?;
         let (known, waiting) = (Mutex::default(), AtomicUsize::new(0));
         let beside = Arc::clone(&neighbours);
-        let door = Arc::new(Door { inbox, content, neighbours: beside, known, waiting });
+        let door = Arc::new(Door {
+            inbox,
+            content,
+            neighbours: beside,
+            known,
+            waiting,
+            #[cfg(test)]
+            misanswers: Default::default(),
+        });
         let settings = NetworkSettings { key, bind, limits: Limits::default() };
         let reception = Arc::clone(&door) as Arc<dyn Reception>;
         let network = Arc::new(Network::start(settings, reception)?);
@@ -164,6 +183,8 @@ impl Peers {
             neighbours,
             ear,
             door,
+            #[cfg(test)]
+            liar: None,
         };
         for machine in &peers.membership.machines {
             peers.meet(machine);
@@ -198,6 +219,21 @@ impl Peers {
     }
 
     pub(super) fn send(&self, to: &PublicKey, bytes: Vec<u8>) {
+        #[cfg(test)]
+        if let Some(liar) = &self.liar {
+            let frames = liar.borrow_mut().outward(to, bytes);
+            return frames.into_iter().for_each(|bytes| self.send_frame(to, bytes));
+        }
+        self.send_frame(to, bytes);
+    }
+
+    /// From now on whatever is asked out of turn is answered wrongly.
+    #[cfg(test)]
+    pub(super) fn misanswer(&self) {
+        self.door.misanswers.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn send_frame(&self, to: &PublicKey, bytes: Vec<u8>) {
         let lane = match bytes.len() <= URGENT_BYTES_MAX {
             true => Lane::Urgent,
             false => Lane::Ordinary,

@@ -7,9 +7,10 @@ use directory::{Command, Directory, Key, Record, message::Ask};
 use group::{Batch, Seat};
 use lease::Client;
 use node::{Base, Identity, Input, Member as Product, Order, Output, Recovery, Settings};
+use vice::Vice;
 use wire::{Message, Word};
 
-use crate::{Node, Outbox, vice::Vice};
+use crate::{Node, Outbox};
 
 use super::{
     actor::{Letter, Note, Party, client_of, node_of},
@@ -253,7 +254,7 @@ impl<T: Tamper> Member<T> {
         };
         let Ok(Message::Member(message)) = wire::open(&bytes) else { return };
         let stamp = Stamp(self.seat.key);
-        for message in vice.outward(node, *message, self.seat, &stamp) {
+        for message in vice.outward(node.0, *message, self.seat, &stamp) {
             let bytes = vice.maul(wire::seal(&Message::Member(Box::new(message))));
             out.send(node, Letter::Member(bytes));
         }

@@ -11,11 +11,9 @@ use lease::{
     message::{Up, Upward},
 };
 use node::{Order, Settings};
+use vice::{Lie, Vice};
 
-use crate::{
-    Clock, Faults, Marks, Outcome, Violation, World,
-    vice::{Lie, Vice},
-};
+use crate::{Clock, Faults, Marks, Outcome, Violation, World};
 
 use super::{
     actor::Party,

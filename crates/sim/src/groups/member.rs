@@ -4,11 +4,9 @@ use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use base::{Duration, Instant, Machine, PublicKey, Rng};
 use group::{Input, Message, Output, Replica, Roll, Seat, Settings, Tip, Word};
+use vice::{Vice, digest_of};
 
-use crate::{
-    Node,
-    vice::{Vice, digest_of},
-};
+use crate::Node;
 
 use super::{
     actor::{Letter, Note, Out},
@@ -264,7 +262,7 @@ impl<T: Tamper> Member<T> {
             if !vice.hears(&message) {
                 return;
             }
-            let index = vice.side(node).min(self.lives.len() - 1);
+            let index = vice.side(node.0).min(self.lives.len() - 1);
             let is_fit = true;
             let input = Input::Heard { from, message: message.clone(), is_fit };
             self.step(now, index, input, out);
@@ -412,11 +410,11 @@ impl<T: Tamper> Member<T> {
             return;
         };
         if let Some(vice) = &mut self.vice {
-            if vice.is_twin() && vice.side(node) != index {
+            if vice.is_twin() && vice.side(node.0) != index {
                 return;
             }
             let (stamp, seat) = (&self.stamp, self.seat);
-            for message in vice.outward(node, message, seat, stamp) {
+            for message in vice.outward(node.0, message, seat, stamp) {
                 let bytes = vice.maul(base::encode(&message)).into();
                 out.send(node, Letter::Member { from: self.seat, to, bytes });
             }

@@ -7,8 +7,9 @@ use std::{
 
 use base::{Digest, Duration, Instant};
 use group::{Batch, Change, Seat, Sizes, Step, Tip, Vote};
+use vice::digest_of;
 
-use crate::{Broken, Checker, Node, World, vice::digest_of};
+use crate::{Broken, Checker, Node, World};
 
 use super::{
     actor::{Note, Party},

@@ -7,11 +7,9 @@ use std::{
 
 use base::{Duration, Instant, Rng};
 use group::{Doubt, Patience, Settings};
+use vice::{Lie, Vice};
 
-use crate::{
-    Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World,
-    vice::{Lie, Vice},
-};
+use crate::{Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World};
 
 use super::{
     actor::Party,

@@ -7,12 +7,13 @@ use std::{
 
 use super::*;
 
-const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-const HOUR: Duration = Duration::from_secs(3_600);
+pub(super) const ANYWHERE: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Waits for something that comes by itself.
 #[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(60), "{what} takes too long");
@@ -20,14 +21,14 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn found(name: &str) -> (Home, Machine) {
+pub(super) fn found(name: &str) -> (Home, Machine) {
     let home = Home::new(name);
     Machine::init(&home.0, Some(ANYWHERE)).unwrap();
     let machine = Machine::start(&home.0).unwrap();
     (home, machine)
 }
 
-fn join(founder: &Home, name: &str) -> (Home, Machine) {
+pub(super) fn join(founder: &Home, name: &str) -> (Home, Machine) {
     let home = Home::new(name);
     let code = Machine::invite(&founder.0, HOUR).unwrap();
     Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
@@ -35,7 +36,7 @@ fn join(founder: &Home, name: &str) -> (Home, Machine) {
     (home, machine)
 }
 
-fn members(machine: &Machine) -> usize {
+pub(super) fn members(machine: &Machine) -> usize {
     machine.standing().group.members
 }
 

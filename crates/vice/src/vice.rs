@@ -1,5 +1,4 @@
-//! How a member lies. It runs the product's machine and holds its own key only, and what it says, to whom
-//! and when is up to it.
+//! What becomes of what a liar hears and says.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,64 +8,19 @@ use group::{
     Sealed, Seat, Step, Summary, Tip, Vote, Word,
 };
 
-use crate::Node;
-
-/// The digest of a state, as members vouch for it.
-pub(crate) fn digest_of(state: &[u8]) -> Digest {
-    Digest::of(STATE, state)
-}
-
-/// A way to lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Lie {
-    /// It is two: each talks to some of the others.
-    Twins,
-    /// Says one thing to one and another to another.
-    Equivocate,
-    /// Does not say, or does not hear.
-    Withhold,
-    /// Offers states that nobody has, and pieces of them.
-    Forge,
-    /// Says wrong times.
-    Time,
-    /// Says old things again.
-    Replay,
-    /// Says more than anybody wants to hear.
-    Flood,
-    /// Sends bytes that are not quite right.
-    Maul,
-    /// Answers customers wrongly.
-    Answer,
-    /// Proposes what nobody asked for.
-    Invent,
-}
-
-impl Lie {
-    pub(crate) const ALL: [Lie; 10] = [
-        Lie::Twins,
-        Lie::Equivocate,
-        Lie::Withhold,
-        Lie::Forge,
-        Lie::Time,
-        Lie::Replay,
-        Lie::Flood,
-        Lie::Maul,
-        Lie::Answer,
-        Lie::Invent,
-    ];
-}
+use crate::{Lie, state::digest_of};
 
 const HISTORY_MAX: usize = 64;
 const VALUES_MAX: usize = 6;
-const STATE: Domain = Domain::new("group state v1");
 const STRANGE: Domain = Domain::new("simulated lie v1");
 
+/// One liar.
 #[derive(Debug)]
-pub(crate) struct Vice {
+pub struct Vice {
     lies: BTreeSet<Lie>,
     /// How often it lies when it could.
     zeal: f64,
-    /// Which nodes are on the second side.
+    /// Which of the others, by number, are on the second side.
     side: u64,
     slack: Duration,
     group: Digest,
@@ -84,7 +38,8 @@ pub(crate) struct Vice {
 }
 
 impl Vice {
-    pub(crate) fn new(
+    /// One that lies in these ways, and so often when it could. The group lets clocks differ by `slack`.
+    pub fn new(
         lies: BTreeSet<Lie>,
         zeal: f64,
         slack: Duration,
@@ -107,13 +62,14 @@ impl Vice {
         }
     }
 
-    pub(crate) fn is_twin(&self) -> bool {
+    /// Whether it is two.
+    pub fn is_twin(&self) -> bool {
         self.lies.contains(&Lie::Twins)
     }
 
-    /// On which side a node is.
-    pub(crate) fn side(&self, node: Node) -> usize {
-        (self.side >> node.0 & 1) as usize
+    /// On which side the other with this number is.
+    pub fn side(&self, other: u16) -> usize {
+        (self.side >> (other & 63) & 1) as usize
     }
 
     fn does(&mut self, lie: Lie) -> bool {
@@ -121,7 +77,7 @@ impl Vice {
     }
 
     /// Whether it listens.
-    pub(crate) fn hears(&mut self, message: &Message) -> bool {
+    pub fn hears(&mut self, message: &Message) -> bool {
         let value = match message {
             Message::Word(Word::Proposal(proposal), _) => Some(proposal.what.value),
             Message::Word(Word::Vote(vote, _), _) => vote.what.value,
@@ -136,10 +92,10 @@ impl Vice {
         !(self.does(Lie::Withhold) && self.rng.chance(0.5))
     }
 
-    /// What it says instead to this node.
-    pub(crate) fn outward<N: Notary>(
+    /// What it says instead to the other with this number.
+    pub fn outward<N: Notary>(
         &mut self,
-        to: Node,
+        to: u16,
         mut message: Message,
         seat: Seat,
         stamp: &N,
@@ -222,7 +178,7 @@ impl Vice {
     }
 
     /// Things that it says of its own accord, perhaps because of what it has heard.
-    pub(crate) fn scheme<N: Notary>(
+    pub fn scheme<N: Notary>(
         &mut self,
         heard: Option<(Seat, &Message)>,
         tip: &Tip,
@@ -359,17 +315,17 @@ impl Vice {
     }
 
     /// Whether it answers wrongly.
-    pub(crate) fn misanswers(&mut self) -> bool {
+    pub fn misanswers(&mut self) -> bool {
         self.does(Lie::Answer)
     }
 
     /// Whether it does not answer.
-    pub(crate) fn withholds(&mut self) -> bool {
+    pub fn withholds(&mut self) -> bool {
         self.does(Lie::Withhold)
     }
 
     /// What a client hears of its words: these, or old ones, or some that are not quite right.
-    pub(crate) fn speak(&mut self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    pub fn speak(&mut self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
         if self.withholds() {
             return None;
         }
@@ -388,7 +344,7 @@ impl Vice {
     }
 
     /// Shows a change of members that nobody but itself has decided.
-    pub(crate) fn rewrite<N: Notary>(
+    pub fn rewrite<N: Notary>(
         &mut self,
         changes: &mut Vec<Decision>,
         roll: &Roll,
@@ -410,7 +366,7 @@ impl Vice {
     }
 
     /// What becomes of bytes.
-    pub(crate) fn maul(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
+    pub fn maul(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
         if self.does(Lie::Maul) && self.rng.chance(0.5) && !bytes.is_empty() {
             match self.rng.below(3) {
                 0 => bytes.truncate(self.rng.index(bytes.len())),
