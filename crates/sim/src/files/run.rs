@@ -34,6 +34,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a lock is in the way",
     "a session is lost",
     "a share mode excludes",
+    "bytes are told before they are given up",
     "no space is left",
     "operations are lost with their session",
     "records are lost with the power",
