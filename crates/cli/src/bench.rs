@@ -1,5 +1,6 @@
 //! `croft bench`: ratios against a baseline that is measured in the same run.
 
+mod cell;
 mod meter;
 mod workload;
 
@@ -24,6 +25,8 @@ use workload::{WORKLOADS, Workload};
 pub enum Command {
     /// A mounted cell of one machine, and the file system beneath it
     Mount(Args),
+    /// A cell of four machines on this computer, and a machine that is alone
+    Cell(cell::Args),
 }
 
 #[derive(clap::Args)]
@@ -52,7 +55,10 @@ struct Round {
 }
 
 pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
-    let Command::Mount(args) = command;
+    let args = match command {
+        Command::Mount(args) => args,
+        Command::Cell(args) => return cell::run(args),
+    };
     if !args.spread {
         let mut one = CpuSet::new();
         one.set(sched_getcpu());

@@ -186,7 +186,9 @@ impl Machine {
         let on_lost = Box::new(move |lost| keep(&recovery, clock, lost));
         let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);
         let served = Arc::clone(&desk);
-        let server = thread::spawn(move || group.run(&served));
+        let server = thread::Builder::new().name("group".into());
+        let server = server.spawn(move || group.run(&served));
+        let server = server.map_err(Failure::of("can't start a thread for", directory))?;
         Ok(Machine {
             directory: directory.to_path_buf(),
             desk,

@@ -169,7 +169,9 @@ impl Network {
         });
         let (stop, stopped) = oneshot::channel();
         let inside = Arc::clone(&hub);
-        let thread = thread::spawn(move || run(runtime, inside, stopped));
+        let thread = thread::Builder::new().name("net".into());
+        let thread = thread.spawn(move || run(runtime, inside, stopped));
+        let thread = thread.map_err(|error| unfit(&error))?;
         Ok(Network { hub, stop: Some(stop), thread: Some(thread), pool: threads })
     }
 

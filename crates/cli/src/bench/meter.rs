@@ -71,14 +71,7 @@ fn used(daemon: u32) -> anyhow::Result<Used> {
     let own = own.tv_sec as f64 * 1e6 + own.tv_nsec as f64 / 1e3;
     let stat = Stat::read(Path::new("/proc/self/stat"))?;
     let mut used = Used { application: own + stat.children, ..Used::default() };
-    let tasks = format!("/proc/{daemon}/task");
-    for task in fs::read_dir(&tasks).context("the daemon has gone")? {
-        let task = task?.path();
-        // A thread may end at any moment.
-        let Ok(stat) = Stat::read(&task.join("stat")) else { continue };
-        let Ok(schedule) = fs::read_to_string(task.join("schedstat")) else { continue };
-        let nanos = schedule.split_whitespace().next().and_then(|text| text.parse::<f64>().ok());
-        let micros = nanos.context("no time in schedstat")? / 1e3;
+    for (stat, micros) in tasks(daemon)? {
         if stat.name.starts_with(FOREGROUND) {
             used.foreground += micros;
             used.foreground_user += stat.user;
@@ -87,6 +80,32 @@ fn used(daemon: u32) -> anyhow::Result<Used> {
         }
     }
     Ok(used)
+}
+
+/// The threads of a process, and how many microseconds each has used.
+fn tasks(process: u32) -> anyhow::Result<impl Iterator<Item = (Stat, f64)>> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).context("the daemon has gone")?;
+    Ok(tasks.filter_map(|task| {
+        let task = task.ok()?.path();
+        // A thread may end at any moment.
+        let stat = Stat::read(&task.join("stat")).ok()?;
+        let schedule = fs::read_to_string(task.join("schedstat")).ok()?;
+        let nanos = schedule.split_whitespace().next()?.parse::<f64>().ok()?;
+        Some((stat, nanos / 1e3))
+    }))
+}
+
+/// The names of the threads of a process, and how many microseconds each has used.
+pub fn threads(process: u32) -> anyhow::Result<impl Iterator<Item = (String, f64)>> {
+    Ok(tasks(process)?.map(|(stat, micros)| (stat.name, micros)))
+}
+
+/// How much memory a process has, in MiB.
+pub fn resident_mib(process: u32) -> anyhow::Result<f64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).map(str::parse::<f64>);
+    Ok(kib.context("a process without memory")?? / 1_024.0)
 }
 
 /// Some of the fields of `/proc/PID/stat`, times in microseconds.

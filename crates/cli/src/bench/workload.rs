@@ -23,7 +23,7 @@ pub struct Workload {
 }
 
 const FILES: u64 = 5_000;
-const TREE: u64 = 20_000;
+pub const TREE: u64 = 20_000;
 const BIG: u64 = 256 << 20;
 const RANDOM: u64 = 50_000;
 const BLOCK: usize = 4_096;
@@ -133,7 +133,7 @@ fn make_tree(at: &Path) -> anyhow::Result<()> {
 }
 
 /// The archive lies outside, so that both read it from the same place.
-fn make_archive(at: &Path) -> anyhow::Result<()> {
+pub fn make_archive(at: &Path) -> anyhow::Result<()> {
     let place = at.parent().and_then(Path::parent).context("a directory of its own")?;
     let archive = place.join("tree.tar");
     if archive.exists() {
@@ -144,7 +144,7 @@ fn make_archive(at: &Path) -> anyhow::Result<()> {
     Ok(fs::remove_dir_all(place.join("tree"))?)
 }
 
-fn untar(at: &Path) -> anyhow::Result<()> {
+pub fn untar(at: &Path) -> anyhow::Result<()> {
     command("tar", &["-xf", "../../tree.tar"], at)
 }
 

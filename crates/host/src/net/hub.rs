@@ -224,7 +224,8 @@ impl Hub {
             ConnectionError::ConnectionClosed(close)
                 if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
             {
-                "it has too many connections; try again later".into()
+                "it takes no calls now: it starts, or stops, or has too many; it is tried again"
+                    .into()
             }
             ConnectionError::TimedOut => "it does not react; is it running?".into(),
             error if Close::Unwelcome.is_why(error) => {

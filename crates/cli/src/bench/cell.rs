@@ -1,0 +1,217 @@
+//! `croft bench cell`: four machines on this computer, and one that is alone, doing the same in one run.
+
+use std::{
+    fs::{self, File},
+    io::{Write, stderr, stdout},
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    process::{Child, ExitCode},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use host::Machine;
+
+use crate::{daemon, machine};
+
+use super::{
+    meter::{Meter, Spent, resident_mib, threads},
+    workload::{TREE, make_archive, untar},
+};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where to work: an empty directory
+    #[arg(long = "dir", value_name = "DIR")]
+    directory: PathBuf,
+    /// How many files are created and made safe, one after the other
+    #[arg(long, value_name = "N", default_value = "500", value_parser = clap::value_parser!(u64).range(1..))]
+    commits: u64,
+    /// How long to look at a cell that has nothing to do, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
+    idle: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const MACHINES: usize = 4;
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// How long a cell may take to form.
+const FORMING_MAX: Duration = Duration::from_secs(60);
+/// Threads of a daemon whose work is that of the group, and those that speak with other machines.
+const GROUP: &str = "group";
+const NETWORK: &str = "net";
+
+/// Machines, the first of which is mounted.
+struct Cell {
+    homes: Vec<PathBuf>,
+    children: Vec<Child>,
+    mount: PathBuf,
+}
+
+impl Cell {
+    fn start(base: &Path, count: usize) -> anyhow::Result<Cell> {
+        let homes: Vec<PathBuf> =
+            (1..=count).map(|number| base.join(format!("machine-{number}"))).collect();
+        let mount = base.join("mnt");
+        fs::create_dir_all(&mount).with_context(|| format!("can't make {}", mount.display()))?;
+        Machine::init(&homes[0], (count > 1).then_some(LOOPBACK))?;
+        let mut cell = Cell { children: vec![daemon::start(&homes[0], &mount)?], homes, mount };
+        for home in &cell.homes[1..] {
+            let code = Machine::invite(&cell.homes[0], FORMING_MAX)?;
+            Machine::join(home, code.reveal(), LOOPBACK)?;
+            let mut child =
+                daemon::command(home, None)?.spawn().context("can't start a machine")?;
+            if !daemon::await_ready(&mut child) {
+                bail!("a machine did not start; what it said stands above");
+            }
+            cell.children.push(child);
+        }
+        let start = Instant::now();
+        while count >= MACHINES && cell.group(0)?["members"] != MACHINES {
+            if start.elapsed() > FORMING_MAX {
+                bail!(
+                    "the group did not grow to {MACHINES} members; look at the load of this computer"
+                );
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(cell)
+    }
+
+    fn group(&self, index: usize) -> anyhow::Result<serde_json::Value> {
+        Ok(machine::look(&self.homes[index])?["group"].clone())
+    }
+
+    fn height(&self) -> anyhow::Result<u64> {
+        self.group(0)?["height"].as_u64().context("a group has a height")
+    }
+
+    fn pids(&self) -> impl Iterator<Item = u32> {
+        self.children.iter().map(Child::id)
+    }
+
+    /// Microseconds of processor time so far of all threads with a name that begins so.
+    fn used(&self, name: &str) -> anyhow::Result<f64> {
+        let mut used = 0.0;
+        for pid in self.pids() {
+            used += threads(pid)?
+                .filter(|(thread, _)| thread.starts_with(name))
+                .map(|(_, us)| us)
+                .sum::<f64>();
+        }
+        Ok(used)
+    }
+
+    fn stop(mut self) -> anyhow::Result<()> {
+        // The last that joined goes first: those that are left can still decide.
+        while let Some(child) = self.children.pop() {
+            daemon::stop(child)?;
+        }
+        Ok(())
+    }
+}
+
+/// What one kind of cell costs.
+#[derive(serde::Serialize)]
+struct Figures {
+    machines: usize,
+    commit_ms_p50: f64,
+    commit_ms_p99: f64,
+    commits_per_second: f64,
+    decisions: u64,
+    /// Of all machines together.
+    group_us_per_decision: f64,
+    network_us_per_decision: f64,
+    untar_us_cpu_per_file: f64,
+    untar_seconds: f64,
+    idle_cpu_percent_per_machine: f64,
+    resident_mib_per_machine: f64,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let base = std::path::absolute(&args.directory)?;
+    let mut all = Vec::new();
+    for count in [1, MACHINES] {
+        let cell = Cell::start(&base.join(format!("of-{count}")), count)?;
+        let figures = measure(args, &cell);
+        cell.stop()?;
+        all.push(figures?);
+    }
+    report(args, &all)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(args: &Args, cell: &Cell) -> anyhow::Result<Figures> {
+    let machines = cell.homes.len();
+    // First, while it is as it was made: nothing to do, nothing cached.
+    let idle = Duration::from_secs(args.idle);
+    let before = cell.used("")?;
+    thread::sleep(idle);
+    let idle_used = cell.used("")? - before;
+    let resident = cell.pids().map(resident_mib).sum::<anyhow::Result<f64>>()?;
+
+    let (height, group, network) = (cell.height()?, cell.used(GROUP)?, cell.used(NETWORK)?);
+    let mut waits = Vec::new();
+    let start = Instant::now();
+    for number in 0..args.commits {
+        let start = Instant::now();
+        File::create_new(cell.mount.join(format!("commit-{number}")))?.sync_all()?;
+        waits.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let elapsed = start.elapsed().as_secs_f64();
+    waits.sort_by(f64::total_cmp);
+    let decisions = cell.height()? - height;
+    let per_decision = |used: f64| used / decisions.max(1) as f64;
+    let (group, network) = (cell.used(GROUP)? - group, cell.used(NETWORK)? - network);
+
+    let work = cell.mount.join("untar");
+    fs::create_dir(&work)?;
+    make_archive(&work)?;
+    File::open(&work)?.sync_all()?;
+    let meter = Meter::start(cell.children[0].id())?;
+    untar(&work)?;
+    File::open(&work)?.sync_all()?;
+    let spent: Spent = meter.stop()?;
+    Ok(Figures {
+        machines,
+        commit_ms_p50: waits[waits.len() / 2],
+        commit_ms_p99: waits[waits.len() * 99 / 100],
+        commits_per_second: args.commits as f64 / elapsed,
+        decisions,
+        group_us_per_decision: per_decision(group),
+        network_us_per_decision: per_decision(network),
+        untar_us_cpu_per_file: spent.cpu() / TREE as f64,
+        untar_seconds: spent.wall / 1e6,
+        idle_cpu_percent_per_machine: idle_used / machines as f64 / idle.as_secs_f64() / 1e4,
+        resident_mib_per_machine: resident / machines as f64,
+    })
+}
+
+fn report(args: &Args, all: &[Figures]) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::json!({ "bench": "cell", "cells": all }))?;
+        return Ok(());
+    }
+    let [alone, four] = all else { bail!("two cells are compared") };
+    let mut row = |what: &str, of: &dyn Fn(&Figures) -> f64| {
+        let (one, other) = (of(alone), of(four));
+        writeln!(out, "{what:40} {one:>9.2} {other:>9.2} {:>7.2}", other / one)
+    };
+    row("machines", &|figures| figures.machines as f64)?;
+    row("create and fsync, ms, median", &|figures| figures.commit_ms_p50)?;
+    row("create and fsync, ms, 99 in 100", &|figures| figures.commit_ms_p99)?;
+    row("creates and fsyncs a second", &|figures| figures.commits_per_second)?;
+    row("decisions for them", &|figures| figures.decisions as f64)?;
+    row("us cpu a decision, engine, log, apply", &|figures| figures.group_us_per_decision)?;
+    row("us cpu a decision, network", &|figures| figures.network_us_per_decision)?;
+    row("untar, us cpu a file where it is mounted", &|figures| figures.untar_us_cpu_per_file)?;
+    row("untar and sync, seconds", &|figures| figures.untar_seconds)?;
+    row("idle, % of a core a machine", &|figures| figures.idle_cpu_percent_per_machine)?;
+    row("resident, MiB a machine, fresh", &|figures| figures.resident_mib_per_machine)?;
+    writeln!(stderr(), "cpu of a decision is that of all machines together")?;
+    Ok(())
+}
