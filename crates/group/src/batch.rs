@@ -36,12 +36,13 @@ impl Batch {
 /// they can decide, that they do.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Change {
-    /// These are to be the members; so many wish it that one of them is honest.
+    /// These are to be the members; so many wish it that one of them is honest, and a quorum if somebody has
+    /// to go: so nobody goes unless more honest members wish it than may lie.
     Plan {
         /// The members to be.
         seats: Vec<Seat>,
-        /// Who wishes it, in order, with their seals on a [`Wish`].
-        wishes: Vec<(Seat, Seal)>,
+        /// Who wishes it, in order.
+        wishes: Vec<Wisher>,
     },
     /// They are, from the next height on. Those that stay, and the new ones that say that they have caught
     /// up, are a quorum of them; who never says so can't keep the others from it.
@@ -63,6 +64,20 @@ pub struct Wish {
     pub epoch: u64,
     /// The members to be, in order.
     pub seats: Vec<Seat>,
+    /// It does not count for anything that is decided later. Else somebody could keep the wishes of a bad hour,
+    /// and use them when all is well again.
+    pub until: Instant,
+}
+
+/// A member that wishes what a plan says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Wisher {
+    /// Who.
+    pub seat: Seat,
+    /// Until when, by the agreed time.
+    pub until: Instant,
+    /// The seal on a [`Wish`].
+    pub seal: Seal,
 }
 
 impl Sealable for Wish {
@@ -179,8 +194,23 @@ impl Tip {
         staying + ready >= plan.quorum()
     }
 
-    /// Whether a change of members may be decided next.
-    pub fn admits<N: Notary>(&self, change: &Change, group: &Digest, notary: &N) -> bool {
+    /// How many have to wish for these members.
+    pub(crate) fn wishes_min(&self, seats: &[Seat]) -> usize {
+        let members = self.members();
+        match self.seats.iter().all(|seat| seats.contains(seat)) {
+            true => members.witnesses(),
+            false => members.quorum(),
+        }
+    }
+
+    /// Whether a change of members may be decided next, for this time.
+    pub fn admits<N: Notary>(
+        &self,
+        change: &Change,
+        time: Instant,
+        group: &Digest,
+        notary: &N,
+    ) -> bool {
         let are_sealed = |seals: &[(Seat, Seal)], bytes: &dyn Fn(Seat) -> Vec<u8>| {
             seals.is_sorted_by(|(one, _), (other, _)| one < other)
                 && seals.iter().all(|(seat, seal)| notary.is_sealed(&seat.key, &bytes(*seat), seal))
@@ -189,13 +219,17 @@ impl Tip {
             Change::Plan { seats, wishes } => {
                 let is_sound = Seats::new(seats.clone()).is_some_and(|set| set.list() == seats);
                 let members = self.members();
-                let wish = Wish { epoch: self.epoch, seats: seats.clone() }.sealed_bytes(group);
+                let is_sealed = |Wisher { seat, until, seal }: &Wisher| {
+                    let wish = Wish { epoch: self.epoch, seats: seats.clone(), until: *until };
+                    notary.is_sealed(&seat.key, &wish.sealed_bytes(group), seal)
+                };
                 is_sound
                     && *seats != self.seats
                     && self.plan.as_ref() != Some(seats)
-                    && (members.witnesses()..=members.list().len()).contains(&wishes.len())
-                    && wishes.iter().all(|(seat, _)| members.contains(seat))
-                    && are_sealed(wishes, &|_| wish.clone())
+                    && (self.wishes_min(seats)..=members.list().len()).contains(&wishes.len())
+                    && wishes.is_sorted_by(|one, other| one.seat < other.seat)
+                    && wishes.iter().all(|wish| members.contains(&wish.seat) && time <= wish.until)
+                    && wishes.iter().all(is_sealed)
             }
             Change::Enact { seats, ready } => {
                 let Some(plan) = self.plan.as_ref().filter(|plan| *plan == seats) else {

@@ -20,7 +20,7 @@ mod seat;
 mod trust;
 
 pub use ballot::{Certificate, Passage, Proposal, Step, Vote};
-pub use batch::{Batch, Change, Decision, Ready, Tip, Unproven, Wish};
+pub use batch::{Batch, Change, Decision, Ready, Tip, Unproven, Wish, Wisher};
 pub use clock::Doubt;
 pub use engine::{Evidence, Fact, Patience, Wait, Word};
 pub use lineage::{Lineage, Roll};

@@ -65,6 +65,8 @@ pub enum Message {
         epoch: u64,
         /// The members to be.
         seats: Vec<Seat>,
+        /// Until when this counts, by the agreed time.
+        until: Instant,
         /// The seal on a [`crate::Wish`].
         seal: Seal,
     },

@@ -12,7 +12,7 @@ use base::{Digest, Instant, Machine};
 
 use crate::{
     ballot::{Certificate, Step, Vote},
-    batch::{Batch, Change, Decision, Tip},
+    batch::{Batch, Change, Decision, Tip, Wisher},
     clock::Clock,
     engine::{Deed, Engine, Evidence, Fact, Wait, Word},
     message::{Message, Summary},
@@ -98,7 +98,8 @@ pub struct Replica<N> {
     cast: Vec<Vote>,
     evidence: VecDeque<Evidence>,
     wish: Option<Vec<Seat>>,
-    wishes: BTreeMap<Seat, (Vec<Seat>, Seal)>,
+    /// What members wish, until that does not count any more. At most one for each.
+    wishes: BTreeMap<Seat, (Vec<Seat>, Wisher)>,
     ready: BTreeMap<Seat, Seal>,
     /// When to say again what has not been heard: wishes, and that this member is ready.
     say_again_at: Option<Instant>,
@@ -278,6 +279,10 @@ impl<N: Notary> Replica<N> {
 
     /// Does what has come up, until there is nothing more to do.
     fn run(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if !self.wishes.is_empty() {
+            let time = self.time(now);
+            self.wishes.retain(|_, (_, wish)| wish.until >= time);
+        }
         loop {
             while let Some(deed) = self.deeds.pop_front() {
                 self.perform(deed, now, out);
@@ -589,7 +594,9 @@ impl<N: Notary> Replica<N> {
             Message::Piece { height, from: start, bytes } => {
                 self.on_piece(now, from, height, start, bytes, out);
             }
-            Message::Wish { epoch, seats, seal } => self.on_wish(from, epoch, seats, seal),
+            Message::Wish { epoch, seats, until, seal } => {
+                self.on_wish(epoch, seats, Wisher { seat: from, until, seal });
+            }
             Message::Ready { epoch, seats, seal } => self.on_ready(from, epoch, seats, seal),
         }
     }

@@ -19,7 +19,7 @@ use base::{Instant, Machine, PublicKey};
 use directory::{Absent, message::Request};
 use group::{Ed25519, Roll, Tip};
 use lease::{Client, Policy, Terms};
-use node::{Base, Input, Join, Member, Output, Recovery, Settings};
+use node::{Base, Input, Join, Member, Output, Recovery, Seating, Settings};
 use wire::{Audience, Message, Slot, Word};
 
 use crate::{
@@ -200,11 +200,16 @@ impl Group {
         group.content.owe(group.owed_bytes());
         group.make_room();
         group.follow(out, &mut Vec::new())?;
-        let mut out = Vec::new();
-        group.read_book(&mut out);
-        group.follow(out, &mut Vec::new())?;
+        group.read_book();
         group.tell_standing();
         Ok(group)
+    }
+
+    /// Has a say in who sits in the group, if it listens to others.
+    pub(crate) fn attend(&mut self, seating: Seating) {
+        if self.peers.is_some() {
+            self.member.attend(seating, self.clock.now());
+        }
     }
 
     /// Where it says how it stands.
@@ -329,7 +334,7 @@ impl Group {
                 }
             }
             if !is_book_read {
-                self.read_book(&mut out);
+                self.read_book();
             }
             if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;
@@ -428,15 +433,11 @@ impl Group {
         }
     }
 
-    /// The book of machines may have changed: others may have to be met, or to sit in the group.
-    fn read_book(&mut self, out: &mut Vec<Output>) {
+    /// The book of machines may have changed: others may have to be met.
+    fn read_book(&mut self) {
         self.machines = Roster::read(self.member.book());
         let Some(peers) = &mut self.peers else { return };
         peers.read_book(self.member.book(), &self.me.0);
-        let members = self.member.replica().members().list();
-        if let Some(seats) = Peers::wish(members, self.member.book()) {
-            self.member.step(self.clock.now(), Input::Wish(seats), out);
-        }
     }
 
     /// The members may have changed: this machine's client has to know whom to ask.

@@ -28,6 +28,7 @@ use std::{
 
 use client::{Call, Settings};
 use directory::Actor;
+use node::Seating;
 use overlay::{Code, Text};
 use rustix::fs::{FlockOperation, flock};
 
@@ -43,7 +44,7 @@ use crate::{
     net::{Away, Lookout, Refusals},
 };
 
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// The most letters between the client and its group. What does not fit is said again.
 const LETTERS_MAX: usize = 1_024;
 /// The most files and names that the client remembers; the kernel remembers more.
@@ -154,6 +155,10 @@ impl Machine {
 
     /// Starts the machine that lives in a directory.
     pub fn start(directory: &Path) -> Result<Machine, Failure> {
+        Machine::start_with(directory, Seating::default())
+    }
+
+    pub(crate) fn start_with(directory: &Path, seating: Seating) -> Result<Machine, Failure> {
         check_identity(directory)?;
         let lock = lock(directory)?;
         let handles_max = descriptors::raise();
@@ -170,7 +175,8 @@ impl Machine {
         let beside = Arc::clone(&neighbours);
         // What the kernel remembers, others may change.
         let has_memory = membership.listen.is_some();
-        let group = Group::open(directory, store, bytes, clock, mail, membership, beside)?;
+        let mut group = Group::open(directory, store, bytes, clock, mail, membership, beside)?;
+        group.attend(seating);
         let (standing, lookout) = (group.standing(), group.lookout());
         let usual = Settings::of(client);
         let settings = Settings {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr};
 use base::{Domain, Malformed, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize, io};
 use lease::Client;
-use overlay::{Certificate, Refused, Register, Users, Vouched};
+use overlay::{Certificate, Refused, Register, Revocation, Users, Vouched};
 
 const WHEREABOUTS: Domain = Domain::new("whereabouts of a machine v1");
 
@@ -96,6 +96,17 @@ impl Book {
     /// Whether the authority has sent a machine away.
     pub fn is_revoked(&self, key: &PublicKey) -> bool {
         self.register.check(key).is_err()
+    }
+
+    /// Sends a machine away, if the authority says so. Says which.
+    pub fn revoke(
+        &mut self,
+        revocation: &Revocation,
+        authority: &PublicKey,
+    ) -> Result<PublicKey, Refused> {
+        let (machine, _) = revocation.verify(authority)?;
+        self.register.revoke(authority, revocation)?;
+        Ok(machine)
     }
 
     /// Whether a client is the machine with this key.

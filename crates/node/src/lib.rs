@@ -4,12 +4,14 @@
 //! commands their order and their time, `directory` applies them. A group of one is a group too, which has
 //! nobody to ask.
 
+mod attendance;
 mod book;
 mod loaded;
 mod member;
 mod order;
 mod recovery;
 
+pub use attendance::Seating;
 pub use book::{Book, Join, Machine, Whereabouts};
 pub use directory::Settings;
 pub use loaded::{Loaded, Page};

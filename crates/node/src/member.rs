@@ -15,6 +15,7 @@ use wire::{Message, Slot};
 
 use crate::{
     Loaded, Settings,
+    attendance::{Attendance, Look, Seating},
     book::{Book, Join, Machine},
     order::{self, Order},
 };
@@ -145,6 +146,8 @@ enum Due {
 
 /// With so many decisions to apply, nothing new is taken; whoever said it will say it again.
 const DUE_MAX: usize = 1_024;
+/// Tells a hello that only wants to be answered from one that asks for the time.
+const CALL: u64 = u64::MAX;
 /// So many bytes wait to be safe in the log.
 const HELD_BYTES_MAX: usize = 64 << 20;
 // Else there would be messages that are dropped each time that they are said.
@@ -158,6 +161,8 @@ pub struct Member<N> {
     replica: Replica<N>,
     /// The machines of the cell.
     book: Book,
+    /// Who was heard, if this member is to have a say in who sits here.
+    attendance: Option<Attendance>,
     /// Who is about to be admitted. At most [`DUE_MAX`].
     admitting: BTreeSet<Client>,
     /// What the decisions that were applied leave behind.
@@ -213,6 +218,7 @@ impl<N: Notary + Clone> Member<N> {
             directory,
             replica,
             book,
+            attendance: None,
             admitting,
             applied,
             due,
@@ -222,6 +228,11 @@ impl<N: Notary + Clone> Member<N> {
             malformed,
             strange,
         }
+    }
+
+    /// From now on it looks who is there, and wishes for others in place of those who stay away.
+    pub fn attend(&mut self, seating: Seating, now: Instant) {
+        self.attendance = Some(Attendance::new(seating, now));
     }
 
     /// Before it goes through its log: what follows from that has been said.
@@ -314,6 +325,7 @@ impl<N: Notary + Clone> Member<N> {
         key: Option<PublicKey>,
         out: &mut Vec<Output>,
     ) {
+        self.note(now, key.as_ref());
         // Nothing would come of it, so it must not cost a place in the log.
         if !(self.directory.hears(from) || self.admitting.contains(&from)) {
             self.strange += 1;
@@ -341,6 +353,7 @@ impl<N: Notary + Clone> Member<N> {
     }
 
     fn on_told(&mut self, now: Instant, from: Seat, bytes: &[u8], out: &mut Vec<Output>) {
+        self.note(now, Some(&from.key));
         if self.due.len() >= DUE_MAX {
             // Whoever can't keep up asks for what it has missed when it can.
             return;
@@ -355,6 +368,34 @@ impl<N: Notary + Clone> Member<N> {
             commands.is_empty() || self.replica.members().contains(&from) && self.are_fit(commands);
         let input = group::Input::Heard { from, message: *message, is_fit };
         self.group(now, input, out);
+    }
+
+    /// A machine is there: it has said something.
+    fn note(&mut self, now: Instant, key: Option<&PublicKey>) {
+        let is_member = self.replica.is_member();
+        if let (Some(attendance), Some(key)) = (self.attendance.as_mut().filter(|_| is_member), key)
+        {
+            attendance.on_heard(now, key);
+        }
+    }
+
+    /// Looks who is there, calls those who are silent, and wishes for others if need be.
+    fn look_round(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let (me, members) = (self.identity.seat.key, self.replica.members().clone());
+        let Some(attendance) = &mut self.attendance else { return };
+        let Look { calls, wish } = attendance.look(now, &me, &members, &self.book);
+        let hello = group::Message::Hello { nonce: CALL };
+        let bytes = wire::seal(&Message::Member(Box::new(hello)));
+        out.extend(calls.into_iter().map(|to| Output::Tell { to, bytes: bytes.clone() }));
+        if let Some(seats) = wish {
+            self.group(now, group::Input::Wish(seats), out);
+        }
+    }
+
+    /// When to look round next.
+    fn look_at(&self) -> Option<Instant> {
+        let attendance = self.attendance.as_ref().filter(|_| self.replica.is_member());
+        attendance.and_then(Attendance::look_at)
     }
 
     /// Whether all of these may be decided.
@@ -504,6 +545,9 @@ impl<N: Notary + Clone> Member<N> {
             }
             Order::Join(join) => {
                 let admitted = self.book.admit(&join, &self.identity.authority?);
+                if let Some(attendance) = &mut self.attendance {
+                    attendance.on_change();
+                }
                 if is_news {
                     let outcome = admitted.clone().map(|(client, _)| client);
                     out.push(Output::Joined { machine: *join.certificate.machine(), outcome });
@@ -530,6 +574,9 @@ impl<N: Notary + Clone> Member<N> {
         self.directory = restored.expect("a state that enough vouch for");
         (self.book, self.applied, self.done, self.begun) = (book, applied, (0, 0), None);
         self.due.clear();
+        if let Some(attendance) = &mut self.attendance {
+            attendance.on_change();
+        }
         out.push(Output::Replaced);
     }
 
@@ -579,6 +626,9 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
             self.follow(outputs, out);
             self.go_on(now, out);
         }
+        if self.look_at().is_some_and(|at| at <= now) {
+            self.look_round(now, out);
+        }
         if self.due_at().is_some_and(|at| at <= self.replica.time(now)) {
             self.order(now, Order::Do { command: Command::Tick, by: None }, out);
         }
@@ -586,6 +636,6 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
 
     fn wake_at(&self) -> Option<Instant> {
         let due = self.due_at().map(|at| self.replica.local(at));
-        due.into_iter().chain(self.replica.wake_at()).min()
+        due.into_iter().chain(self.replica.wake_at()).chain(self.look_at()).min()
     }
 }

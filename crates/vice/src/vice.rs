@@ -275,12 +275,15 @@ impl Vice {
             7 => Message::Behind { height: self.rng.below(tip.height + 2) },
             8 => Message::Fetch { height: self.rng.below(height + 1), from: self.rng.below(3) },
             9 => Message::Commands(vec![vec![self.rng.below(256) as u8; 40]; 20]),
-            10 => Message::Wish { epoch: tip.epoch, seats: vec![seat], seal: Seal([2; 64]) },
+            10 => {
+                let (epoch, until, seal) = (tip.epoch, Instant::END, Seal([2; 64]));
+                Message::Wish { epoch, seats: vec![seat], until, seal }
+            }
             _ => {
-                let seats = vec![seat];
-                let wish = group::Wish { epoch: tip.epoch, seats: seats.clone() };
+                let (epoch, seats, until) = (tip.epoch, vec![seat], Instant::END);
+                let wish = group::Wish { epoch, seats: seats.clone(), until };
                 let seal = stamp.seal(&wish.sealed_bytes(&self.group));
-                Message::Wish { epoch: tip.epoch, seats, seal }
+                Message::Wish { epoch, seats, until, seal }
             }
         }
     }

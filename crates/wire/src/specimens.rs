@@ -249,7 +249,7 @@ fn between_clients_and_members() -> Vec<(&'static str, Message)> {
 fn members() -> Vec<(&'static str, group::Message)> {
     use group::{
         Batch, Certificate, Change, Decision, Message, Passage, Proposal, Seal, Sealed, Seat, Step,
-        Summary, Tip, Unproven, Vote, Word,
+        Summary, Tip, Unproven, Vote, Wisher, Word,
     };
     let seat = |n: u8| Seat { key: PublicKey::from_bytes([n; 32]), incarnation: u32::from(n) };
     let (digest, seal) = (Digest::from_bytes([7; 32]), Seal([9; 64]));
@@ -268,7 +268,8 @@ fn members() -> Vec<(&'static str, group::Message)> {
     let votes = vec![(Step::Prevote, None, seat(2), seal)];
     let passage = Passage { height, round, is_precommit: false, votes };
     let batch = |change| Batch { leader: seat(1), time, commands: vec![vec![1, 2]], change };
-    let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes: seals.clone() };
+    let wishes = vec![Wisher { seat: seat(1), until: time, seal }];
+    let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes };
     let enact = Change::Enact { seats: vec![seat(1), seat(3)], ready: seals };
     let decision = |change| {
         let certificate = certificate.clone();
@@ -301,7 +302,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),
         ("fetch piece", Message::Fetch { height, from: 1 }),
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),
-        ("wish", Message::Wish { epoch, seats: seats.clone(), seal }),
+        ("wish", Message::Wish { epoch, seats: seats.clone(), until: time, seal }),
         ("ready", Message::Ready { epoch, seats, seal }),
     ]
 }

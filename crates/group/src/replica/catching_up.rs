@@ -155,6 +155,8 @@ impl<N: Notary> Replica<N> {
                 continue;
             }
             if !decision.follows(&self.tip, &self.group, &self.notary) {
+                // It may be true all the same: who has left is told so that it is to sit here again.
+                self.ask(now, from, out);
                 break;
             }
             let Decision { certificate, batch, .. } = decision.clone();

@@ -7,7 +7,7 @@ use base::Instant;
 use super::{Output, Replica};
 use crate::{
     ballot::Certificate,
-    batch::{Batch, Change, Decision, Ready, Unproven, Wish},
+    batch::{Batch, Change, Decision, Ready, Unproven, Wish, Wisher},
     message::Message,
     seal::{Notary, Seal, Sealable as _},
     seat::{Seat, Seats},
@@ -15,6 +15,8 @@ use crate::{
 
 /// So often can a question be asked again before those to be are not all waited for any more.
 const LEARNERS_WAIT: u32 = 4;
+/// A wish counts for so many times as long as it takes to be said again.
+const WISH_LASTS: u32 = 10;
 
 impl<N: Notary> Replica<N> {
     /// The change of members that can be decided next.
@@ -32,13 +34,12 @@ impl<N: Notary> Replica<N> {
                 return Some(Change::Enact { seats, ready });
             }
         }
-        let mut counts: BTreeMap<&Vec<Seat>, Vec<(Seat, Seal)>> = BTreeMap::new();
-        for (seat, (seats, seal)) in &self.wishes {
-            counts.entry(seats).or_default().push((*seat, *seal));
+        let mut counts: BTreeMap<&Vec<Seat>, Vec<Wisher>> = BTreeMap::new();
+        for (seats, wish) in self.wishes.values() {
+            counts.entry(seats).or_default().push(*wish);
         }
-        let enough = self.members.witnesses();
         let (seats, wishes) = counts.into_iter().find(|(seats, wishes)| {
-            wishes.len() >= enough && self.tip.plan.as_ref() != Some(*seats)
+            wishes.len() >= self.tip.wishes_min(seats) && self.tip.plan.as_ref() != Some(*seats)
         })?;
         Some(Change::Plan { seats: seats.clone(), wishes })
     }
@@ -93,7 +94,8 @@ impl<N: Notary> Replica<N> {
         before.chain(enacted.flatten()).any(|seat| *seat == self.me)
     }
 
-    pub(super) fn on_wish(&mut self, from: Seat, epoch: u64, seats: Vec<Seat>, seal: Seal) {
+    pub(super) fn on_wish(&mut self, epoch: u64, seats: Vec<Seat>, wisher: Wisher) {
+        let Wisher { seat: from, until, seal } = wisher;
         let is_sound = Seats::new(seats.clone()).is_some_and(|set| set.list() == seats);
         if epoch != self.tip.epoch
             || !self.members.contains(&from)
@@ -102,9 +104,9 @@ impl<N: Notary> Replica<N> {
         {
             return;
         }
-        let bytes = Wish { epoch, seats: seats.clone() }.sealed_bytes(&self.group);
+        let bytes = Wish { epoch, seats: seats.clone(), until }.sealed_bytes(&self.group);
         if self.notary.is_sealed(&from.key, &bytes, &seal) {
-            self.wishes.insert(from, (seats, seal));
+            self.wishes.insert(from, (seats, wisher));
         }
     }
 
@@ -127,6 +129,7 @@ impl<N: Notary> Replica<N> {
         seats.sort_unstable();
         if seats == self.tip.seats || Seats::new(seats.clone()).is_none() {
             self.wish = None;
+            self.wishes.remove(&self.me);
             return;
         }
         self.wish = Some(seats);
@@ -154,10 +157,11 @@ impl<N: Notary> Replica<N> {
             && let Some(seats) =
                 self.wish.clone().filter(|seats| self.tip.plan.as_ref() != Some(seats))
         {
-            let wish = Wish { epoch, seats: seats.clone() };
+            let until = self.time(now) + WISH_LASTS * self.settings.repeat;
+            let wish = Wish { epoch, seats: seats.clone(), until };
             let seal = self.notary.seal(&wish.sealed_bytes(&self.group));
-            self.wishes.insert(self.me, (seats.clone(), seal));
-            let message = Message::Wish { epoch, seats, seal };
+            self.wishes.insert(self.me, (seats.clone(), Wisher { seat: self.me, until, seal }));
+            let message = Message::Wish { epoch, seats, until, seal };
             self.send_now(message, out);
             self.say_again_at = Some(now + self.settings.repeat);
         }

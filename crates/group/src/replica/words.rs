@@ -146,6 +146,7 @@ impl<N: Notary> Replica<N> {
             && !(is_enacted && bytes > 0)
             && batch.commands.len() <= self.settings.batch_count_max
             && bytes <= self.settings.batch_bytes_max
-            && change.is_none_or(|change| self.tip.admits(change, &self.group, &self.notary))
+            && change
+                .is_none_or(|change| self.tip.admits(change, batch.time, &self.group, &self.notary))
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use base::PublicKey;
 use client::Ear;
-use group::{Ed25519, Roll, Seat};
+use group::{Ed25519, Roll};
 use node::{Book, Join};
 
 use crate::{
@@ -43,8 +43,6 @@ const JOIN_MAX: Duration = Duration::from_secs(8);
 const JOINING_MAX: usize = 64;
 /// The most bytes of what is asked out of turn.
 const ERRAND_BYTES_MAX: usize = 64 << 10;
-/// A group has so many members as soon as there are so many machines.
-const MEMBERS: usize = 4;
 
 /// The other machines.
 pub(crate) struct Peers {
@@ -321,13 +319,5 @@ impl Peers {
         if let Err(failure) = self.membership.save(&self.directory) {
             eprintln!("croft: {failure}; going on without");
         }
-    }
-
-    /// Who should be members, if not those who are.
-    pub(super) fn wish(members: &[Seat], book: &Book) -> Option<Vec<Seat>> {
-        let machines = book.machines().filter(|(_, machine)| !book.is_revoked(&machine.key));
-        let seats = machines.map(|(_, machine)| Seat { key: machine.key, incarnation: 0 });
-        let seats: Vec<Seat> = seats.take(MEMBERS).collect();
-        (members.len() < MEMBERS && seats.len() == MEMBERS).then_some(seats)
     }
 }

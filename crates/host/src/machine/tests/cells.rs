@@ -36,6 +36,39 @@ pub(super) fn join(founder: &Home, name: &str) -> (Home, Machine) {
     (home, machine)
 }
 
+/// Starts a machine of a cell in which nobody is waited for for long.
+fn start_hasty(home: &Home) -> Machine {
+    let away_after = Duration::from_secs(2);
+    Machine::start_with(&home.0, node::Seating { away_after, ..node::Seating::default() }).unwrap()
+}
+
+/// A cell of so many hasty machines, as soon as its group has four members.
+fn hasty_cell(name: &str, count: usize) -> Vec<(Home, Machine)> {
+    let first = Home::new(&format!("{name}-1"));
+    Machine::init(&first.0, Some(ANYWHERE)).unwrap();
+    let machine = start_hasty(&first);
+    let mut cell = vec![(first, machine)];
+    for number in 2..=count {
+        let home = Home::new(&format!("{name}-{number}"));
+        let code = Machine::invite(&cell[0].0.0, HOUR).unwrap();
+        Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
+        let machine = start_hasty(&home);
+        cell.push((home, machine));
+        until("growing", || number < 4 || cell.iter().all(|(_, machine)| members(machine) == 4));
+    }
+    cell
+}
+
+/// Whether a machine has a vote, as another sees it.
+fn has_vote(seen_by: &Machine, key: &crate::Key) -> bool {
+    let machines = seen_by.standing().machines;
+    machines.iter().any(|machine| machine.key == *key && machine.is_member)
+}
+
+fn key_of(machine: &Machine) -> crate::Key {
+    machine.standing().machines.into_iter().find(|machine| machine.is_this).unwrap().key
+}
+
 pub(super) fn members(machine: &Machine) -> usize {
     machine.standing().group.members
 }
@@ -156,4 +189,37 @@ fn each_machine_knows_who_is_who_and_who_does_not_answer() {
     assert!(machines.iter().all(|machine| machine.is_away != machine.is_this), "{machines:?}");
     drop(two);
     assert_eq!(lookout.call(Duration::from_secs(10)), crate::Away::default(), "nobody is there");
+}
+
+#[test]
+fn a_member_that_stays_away_is_replaced_and_comes_back_as_a_client() {
+    let mut cell = hasty_cell("replaced", 5);
+    let keys: Vec<crate::Key> = cell.iter().map(|(_, machine)| key_of(machine)).collect();
+    // Those who will go hold no leases, for which the others would have to wait.
+    let work = mkdir(&cell[4].1, &FileId::ROOT, "work");
+    mkdir(&cell[4].1, &work, "early");
+    assert!(!has_vote(&cell[1].1, &keys[4]), "four are enough");
+    // The one that has made the cell, and leads.
+    let (first, one) = cell.remove(0);
+    one.stop().unwrap();
+    until("its seat is taken", || {
+        cell.iter().all(|(_, m)| has_vote(m, &keys[4]) && !has_vote(m, &keys[0]))
+    });
+    mkdir(&cell[1].1, &work, "without-one");
+    assert_eq!(names(&cell[3].1, &work), ["early", "without-one"]);
+    // With one more gone there is a quorum only if the fifth has a vote.
+    let (_second, two) = cell.remove(0);
+    two.stop().unwrap();
+    mkdir(&cell[0].1, &work, "without-two");
+    assert_eq!(names(&cell[2].1, &work), ["early", "without-one", "without-two"]);
+    let one = start_hasty(&first);
+    assert_eq!(names(&one, &work), ["early", "without-one", "without-two"]);
+    // It is there, so it takes the seat of the second.
+    until("it has a vote again", || cell.iter().all(|(_, m)| has_vote(m, &keys[0])));
+    mkdir(&one, &work, "again");
+    assert_eq!(names(&cell[0].1, &work).len(), 4);
+    cell.push((first, one));
+    for (_, machine) in cell {
+        machine.stop().unwrap();
+    }
 }

@@ -1,0 +1,87 @@
+//! Who takes whose seat: nobody is thrown out by few, or by what was wished long ago.
+
+use super::*;
+
+fn seats_of(world: &World<Wax>) -> Vec<Seat> {
+    world.members[&world.leader()].replica.tip().seats.clone()
+}
+
+fn five_without(away: Seat) -> Vec<Seat> {
+    let mut seats: Vec<Seat> = (0..5).map(seat).filter(|seat| *seat != away).collect();
+    seats.sort_unstable();
+    seats
+}
+
+/// A group of the first four of five, of whom one that does not lead stays away.
+fn without_one() -> (World<Wax>, Seat, Vec<Seat>) {
+    let mut world = World::<Wax>::sealed(Settings::default(), 4);
+    world.add(4, Tip::first((0..4).map(seat).collect()).unwrap());
+    world.command(world.leader(), 0);
+    world.run(millis(100));
+    let away = (0..4).map(seat).find(|seat| *seat != world.leader()).unwrap();
+    world.down.insert(away);
+    let wanted = five_without(away);
+    (world, away, wanted)
+}
+
+fn wish(world: &mut World<Wax>, away: Seat, count: usize, wanted: &[Seat]) {
+    for seat in (0..4).map(seat).filter(|seat| *seat != away).take(count) {
+        world.input(seat, Input::Wish(wanted.to_vec()));
+    }
+}
+
+#[test]
+fn a_member_goes_only_if_a_quorum_wishes_it() {
+    let (mut world, away, wanted) = without_one();
+    wish(&mut world, away, 2, &wanted);
+    world.run(Duration::from_secs(10));
+    assert!(seats_of(&world).contains(&away), "a liar and one with a bad line are not enough");
+    wish(&mut world, away, 3, &wanted);
+    world.run(Duration::from_secs(5));
+    assert_eq!(seats_of(&world), wanted);
+    world.command(world.leader(), 1);
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.members[&seat(4)].state.len(), 2, "the new one follows");
+}
+
+#[test]
+fn a_wish_of_long_ago_does_not_count() {
+    let (mut world, away, wanted) = without_one();
+    wish(&mut world, away, 2, &wanted);
+    world.run(Duration::from_secs(1));
+    // All is well again, so they wish it no longer.
+    world.down.remove(&away);
+    wish(&mut world, away, 2, &(0..4).map(seat).collect::<Vec<_>>());
+    world.run(Duration::from_secs(60));
+    let last = (0..4).map(seat).filter(|seat| *seat != away).nth(2).unwrap();
+    world.input(last, Input::Wish(wanted));
+    world.run(Duration::from_secs(10));
+    assert!(seats_of(&world).contains(&away));
+}
+
+#[test]
+fn who_has_left_can_be_taken_in_again() {
+    let (mut world, away, wanted) = without_one();
+    wish(&mut world, away, 3, &wanted);
+    world.run(Duration::from_secs(5));
+    world.down.remove(&away);
+    let number = (0..4).find(|number| seat(*number) == away).unwrap();
+    world.restart(number, usize::MAX);
+    world.run(Duration::from_secs(5));
+    assert!(!world.members[&away].replica.is_member(), "it knows that it has left");
+    let left = world.members[&away].state.len();
+    for number in 1..100 {
+        world.command(world.leader(), number);
+        world.run(millis(20));
+    }
+    assert_eq!(world.members[&away].state.len(), left, "nobody tells it of anything");
+    let gone = *wanted.iter().find(|seat| **seat != world.leader()).unwrap();
+    world.down.insert(gone);
+    let again = five_without(gone);
+    for seat in wanted.iter().filter(|seat| **seat != gone) {
+        world.input(*seat, Input::Wish(again.clone()));
+    }
+    world.run(Duration::from_secs(5));
+    assert_eq!(seats_of(&world), again);
+    assert_eq!(world.members[&away].state.len(), 100, "it has learnt what it had missed");
+}
