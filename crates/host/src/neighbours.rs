@@ -185,3 +185,76 @@ fn read(content: &Content, serial: u64, offset: u64, end: u64) -> Result<Option<
     bytes.drain(..start);
     Ok(Some(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use base::Rng;
+
+    use super::*;
+    use crate::{Store, log::scratch::Scratch};
+
+    fn content(scratch: &Scratch) -> Content {
+        let store = Store::open(&scratch.path.join("store")).unwrap();
+        Content::open(&scratch.path.join("content"), &store).unwrap()
+    }
+
+    fn bytes(answer: Answer) -> Vec<u8> {
+        match answer {
+            Answer::Bytes(bytes) => bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_piece_is_as_long_as_asked_for_and_zeros_beyond_the_end_packed_or_backed() {
+        let scratch = Scratch::new("neighbours");
+        let content = content(&scratch);
+        content.put(7, b"0123456789").unwrap();
+        content.make_backing(8, b"0123456789").unwrap();
+        for serial in [7, 8] {
+            assert_eq!(bytes(piece(&content, serial, 0, 10)), b"0123456789");
+            assert_eq!(bytes(piece(&content, serial, 4, 3)), b"456");
+            assert_eq!(bytes(piece(&content, serial, 8, 4)), b"89\0\0");
+            assert_eq!(bytes(piece(&content, serial, 1 << 40, 2)), b"\0\0");
+        }
+    }
+
+    #[test]
+    fn what_is_not_here_and_what_is_too_much_is_refused() {
+        let scratch = Scratch::new("neighbours-refuse");
+        let content = content(&scratch);
+        content.put(7, b"0123456789").unwrap();
+        for (serial, offset, length) in [(9, 0, 1), (7, 0, PIECE + 1), (7, u64::MAX, 2)] {
+            assert!(matches!(piece(&content, serial, offset, length), Answer::Refused(_)));
+        }
+    }
+
+    #[test]
+    fn no_bytes_break_the_reading_of_an_errand_or_an_answer() {
+        let (client, key) = (Client(3), base::SecretKey::from_seed([3; 32]).public());
+        let addresses = vec!["127.0.0.1:7".parse().unwrap()];
+        let errands = [
+            Errand::Read { serial: 1, offset: 2, length: 3 },
+            Errand::Who(Whom::Client(client)),
+            Errand::Who(Whom::Key(key)),
+        ];
+        let answers = [
+            Answer::Refused("no".into()),
+            Answer::Bytes(vec![1, 2, 3]),
+            Answer::Machine(Neighbour { client, key, addresses }),
+        ];
+        let errands = errands.iter().map(base::encode);
+        let specimens: Vec<Vec<u8>> = errands.chain(answers.iter().map(base::encode)).collect();
+        let mut rng = Rng::new(7);
+        for _ in 0..100_000 {
+            let mut bytes = rng.pick(&specimens).clone();
+            for _ in 0..rng.below(4) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] = rng.below(256) as u8;
+            }
+            bytes.truncate(rng.below(bytes.len() as u64 + 1).max(1) as usize);
+            _ = base::decode::<Errand>(&bytes, ANSWER_BYTES_MAX);
+            _ = base::decode::<Answer>(&bytes, ANSWER_BYTES_MAX);
+        }
+    }
+}

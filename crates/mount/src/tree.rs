@@ -93,6 +93,8 @@ pub struct Tree {
     on_changed: OnceLock<Box<Tell>>,
     /// Told what the kernel must not believe from this moment on, without waiting for anything.
     on_forgotten: OnceLock<Box<Tell>>,
+    /// Has the kernel hand over and forget the bytes of an inode, and waits until it has.
+    on_mapped: OnceLock<Box<Tell>>,
     /// How often the kernel had to forget something at once.
     forgotten: AtomicU64,
     /// What the client knows of this tree.
@@ -131,6 +133,7 @@ impl Tree {
             stale: Mutex::new(stale),
             on_changed: OnceLock::new(),
             on_forgotten: OnceLock::new(),
+            on_mapped: OnceLock::new(),
             forgotten: AtomicU64::new(0),
             memory: OnceLock::new(),
             #[cfg(test)]
@@ -160,6 +163,11 @@ impl Tree {
     /// the tree.
     pub fn tell_forgotten(&self, tell: impl Fn(Change<'_>) + Send + Sync + 'static) {
         let _ = self.on_forgotten.set(Box::new(tell));
+    }
+
+    /// Whom to ask for what programs have written into mapped memory, before others may see the file.
+    pub fn fetch_mapped_by(&self, fetch: impl Fn(Change<'_>) + Send + Sync + 'static) {
+        let _ = self.on_mapped.set(Box::new(fetch));
     }
 
     /// Whether others may have the same tree, on other machines.

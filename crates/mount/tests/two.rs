@@ -183,6 +183,31 @@ fn appending_from_two_machines_loses_nothing() {
 }
 
 #[test]
+fn what_is_written_into_mapped_memory_is_seen_elsewhere() {
+    let Some((a, b)) = two() else { return };
+    fs::write(a.at("file"), [b'.'; 8_192]).unwrap();
+    let script = "import mmap, sys\n\
+        f = open(sys.argv[1], 'r+b')\n\
+        m = mmap.mmap(f.fileno(), 0)\n\
+        m[5000:5005] = b'hello'\n\
+        print('written', flush=True)\n\
+        sys.stdin.readline()\n";
+    let mut writer = Command::new("python3")
+        .args(["-c", script])
+        .arg(a.at("file"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = [0; 8];
+    writer.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+    let seen = fs::read(b.at("file")).unwrap();
+    assert_eq!(&seen[4_998..5_007], b"..hello..");
+    drop(writer.stdin.take());
+    assert!(writer.wait().unwrap().success());
+}
+
+#[test]
 fn of_two_machines_that_create_a_name_at_once_one_succeeds() {
     let Some((a, b)) = two() else { return };
     for round in 0..50 {

@@ -104,6 +104,12 @@ impl Mount {
         let device = session.as_fd().try_clone_to_owned()?;
         let (now, now_device) = (session.notifier(), session.as_fd().try_clone_to_owned()?);
         let notices = Notices::start(move |notice| is_told(&notifier, &device, notice))?;
+        let (mapped, mapped_device) = (session.notifier(), session.as_fd().try_clone_to_owned()?);
+        tree.fetch_mapped_by(move |change| {
+            if let Change::Bytes(inode) = change {
+                is_told(&mapped, &mapped_device, &Notice::Bytes(inode));
+            }
+        });
         let later = Arc::clone(&notices);
         tree.tell_forgotten(move |change| match change {
             Change::Names => _ = is_told(&now, &now_device, &Notice::Names),

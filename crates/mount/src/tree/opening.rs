@@ -29,6 +29,11 @@ fn runs(handle: u64) -> bool {
     handle & 2 != 0
 }
 
+/// Whether a handle is for writing.
+pub(super) fn writes(handle: u64) -> bool {
+    handle & 1 != 0
+}
+
 /// The client's number of a handle.
 pub(super) fn number_of(handle: u64) -> u64 {
     handle >> 2
@@ -193,7 +198,7 @@ impl Tree {
         // All may be closed already, at the end.
         let Some(at) = inner.handles.iter().position(|known| *known == handle) else { return };
         inner.handles.swap_remove(at);
-        let is_writer = handle & 1 != 0;
+        let is_writer = writes(handle);
         if is_writer {
             self.learn_habit(&mut inner);
         }

@@ -19,6 +19,7 @@ use super::{
     Tree,
     body::{Body, Seen},
     lock,
+    opening::writes,
 };
 
 /// An inode that is open, or that somebody works on.
@@ -85,6 +86,11 @@ impl Inner {
     /// Whether the bytes of this content are at hand.
     pub(super) fn has(&self, content: &Content) -> bool {
         !matches!(self.body, Body::Rest) && self.base.as_ref() == Some(content)
+    }
+
+    /// Whether somebody may write into it by way of mapped memory.
+    pub(super) fn may_be_mapped(&self) -> bool {
+        !self.is_direct && self.handles.iter().copied().any(writes)
     }
 
     /// Whether something was written that the directory was not told.

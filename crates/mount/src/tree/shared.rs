@@ -101,6 +101,12 @@ impl Tree {
     /// Tells what became of contents in something that others want, and lets it go.
     fn give_up(&self, wanted: Wanted) {
         let opens = self.opens.within(&wanted.part);
+        for open in &opens {
+            // While it is ours, whoever reads or writes it waits for nobody: so neither does this.
+            if open.lock().may_be_mapped() && self.desk.holds(&open.file, true).is_some() {
+                self.fetch_mapped(open.inode);
+            }
+        }
         let mut guards: Vec<_> = opens.iter().map(|open| (open, open.lock())).collect();
         for (open, inner) in &mut guards {
             if let Err(errno) = self.settle(open, inner) {
@@ -111,6 +117,13 @@ impl Tree {
             }
         }
         self.desk.give_up(wanted);
+    }
+
+    /// Has the kernel hand over what was written into mapped memory.
+    fn fetch_mapped(&self, inode: u64) {
+        if let Some(fetch) = self.on_mapped.get() {
+            fetch(Change::Bytes(inode));
+        }
     }
 
     /// The kernel may not rely on this any more. Called while the client waits.
