@@ -90,6 +90,8 @@ enum Question {
     Status,
     Mount(PathBuf),
     Umount(PathBuf),
+    /// Whether to mend what does no harm.
+    Fsck(bool),
 }
 
 /// What they are told: a value, or what is wrong.
@@ -221,6 +223,11 @@ pub fn look(directory: &Path) -> anyhow::Result<serde_json::Value> {
     ask(directory, &Question::Status)
 }
 
+/// Has a machine that runs checked, and perhaps mended.
+pub fn check(directory: &Path, is_mending: bool) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Fsck(is_mending))
+}
+
 fn ask(directory: &Path, question: &Question) -> anyhow::Result<serde_json::Value> {
     match host::ask::<Question, Answer>(directory, question)? {
         Ok(value) => Ok(value),
@@ -237,6 +244,7 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
             told(lock(running).mount(&path))
         }
         Ok(Question::Umount(path)) => told(unmount(running, &path)),
+        Ok(Question::Fsck(is_mending)) => fsck_now(running, is_mending),
     };
     serde_json::to_string(&answer).expect("answers are plain data")
 }
@@ -246,6 +254,13 @@ fn status_now(running: &Mutex<Running>) -> serde_json::Value {
     let lookout = lock(running).machine.lookout();
     let away = lookout.map(|lookout| lookout.call(CALL_MAX)).unwrap_or_default();
     lock(running).status(&away)
+}
+
+/// The machine goes on meanwhile, and so do mounts.
+fn fsck_now(running: &Mutex<Running>, is_mending: bool) -> Answer {
+    let fsck = lock(running).machine.fsck();
+    let report = fsck.run(is_mending).map_err(|failure| failure.to_string())?;
+    serde_json::to_value(report).map_err(|error| error.to_string())
 }
 
 fn told(outcome: anyhow::Result<()>) -> Answer {

@@ -14,6 +14,7 @@ mod cell;
 mod daemon;
 mod doctor;
 mod experiments;
+mod fsck;
 mod graph;
 mod machine;
 mod quickstart;
@@ -57,6 +58,8 @@ enum Command {
     Status(machine::StatusArgs),
     /// Say what is wrong and what to do; exit with 0 only if all is well
     Doctor(doctor::Args),
+    /// Check that everything fits together, while it is in use; exit with 0 only if nothing is wrong
+    Fsck(fsck::Args),
     /// Measure against a baseline in the same run
     #[command(subcommand)]
     Bench(bench::Command),
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Umount(args) => machine::umount(&args),
         Command::Status(args) => machine::status(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Fsck(args) => fsck::run(&args),
         Command::Bench(command) => bench::run(&command),
         Command::Graph(args) => graph::run(&args),
         Command::Papers(command) => experiments::run(&command),

@@ -11,6 +11,7 @@ mod check;
 mod checkpoint;
 mod look;
 mod lost;
+mod outline;
 mod secret;
 
 use std::{

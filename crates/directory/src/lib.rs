@@ -31,6 +31,7 @@ mod session;
 mod values;
 mod work;
 
+pub mod audit;
 pub mod directory;
 
 pub use actor::{Actor, Use};

@@ -133,6 +133,19 @@ impl Content {
         }
     }
 
+    /// How many bytes of a file are here, if any are.
+    pub fn length(&self, serial: u64) -> Result<Option<u64>, Failure> {
+        if let Some(State::Packed(location)) = self.look(serial)? {
+            return Ok(Some(u64::from(location.length)));
+        }
+        let path = backing_path(&self.files, serial);
+        match fs::metadata(&path) {
+            Ok(file) => Ok(Some(file.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::of("can't look at", path)(error)),
+        }
+    }
+
     /// Opens the backing file of a file that has one, to read and write.
     pub fn backing(&self, serial: u64) -> Result<Option<File>, Failure> {
         if let Some(State::Packed(_)) = self.look(serial)? {

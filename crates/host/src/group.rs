@@ -29,6 +29,7 @@ use crate::{
     clock::Clock,
     content::Space,
     desk::{Desk, Letter},
+    fsck::Survey,
     key,
     mailbox::Mailbox,
     net::Lookout,
@@ -64,6 +65,8 @@ pub(crate) enum Post {
     Frame { from: PublicKey, bytes: Vec<u8> },
     /// A machine wants to join.
     Join { join: Box<Join>, reply: SyncSender<Answer> },
+    /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
+    Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
     #[cfg(test)]
     Corrupt(Box<liar::Corruption>),
@@ -237,7 +240,7 @@ impl Group {
         let mut said = Vec::new();
         while let Some(posts) = self.inbox.take(Some(self.pause())) {
             let is_quiet = posts.is_empty();
-            let mut out = Vec::new();
+            let (mut out, mut surveyors) = (Vec::new(), Vec::new());
             let tells_content =
                 |post: &Post| matches!(post, Post::Letter(letter) if letter.tells_content);
             if posts.iter().any(tells_content) {
@@ -251,6 +254,7 @@ impl Group {
                         self.on_frame(from, bytes, &mut said, &mut out);
                     }
                     Post::Join { join, reply } => self.on_join(join, reply, &mut out),
+                    Post::Survey(reply) => surveyors.push(reply),
                     #[cfg(test)]
                     Post::Corrupt(corruption) => self.corrupt(*corruption),
                 }
@@ -266,8 +270,13 @@ impl Group {
             if self.is_log_long()
                 || self.member.directory().sizes().changes > CHANGES_MAX
                 || is_idle && self.has_news()
+                || !surveyors.is_empty()
             {
                 self.checkpoint()?;
+            }
+            for reply in surveyors {
+                // Whoever asked may be gone.
+                _ = reply.try_send(self.survey());
             }
             self.release();
             self.tell_standing();
@@ -585,6 +594,18 @@ impl Group {
         self.content.owe(0);
         self.records_max = RECORDS_MAX;
         Ok(())
+    }
+
+    /// All records as they are, if they are in the store.
+    fn survey(&self) -> Option<Result<Survey, String>> {
+        if !self.member.replica().is_member() {
+            let what = "this machine is no member of the group and has no records; run `croft fsck` on \
+                        one that is (`croft status` shows which)";
+            return Some(Err(what.into()));
+        }
+        let outline = self.member.directory().outline().filter(|_| !self.has_news())?;
+        let members = self.member.replica().members().list().len();
+        Some(Ok(Survey { records: self.store.freeze(), outline, members }))
     }
 
     fn tell_standing(&self) {

@@ -28,6 +28,7 @@ mod group;
 mod net;
 
 mod control;
+mod fsck;
 mod machine;
 mod neighbours;
 
@@ -36,6 +37,7 @@ pub use content::Content;
 pub use control::{Control, ask};
 pub use desk::{Desk, Memory};
 pub use failure::Failure;
+pub use fsck::{Finding, Fsck, Report};
 pub use group::{MachineStanding, Standing as GroupStanding};
 pub use log::Log;
 pub use machine::{Machine, Standing};

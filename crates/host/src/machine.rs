@@ -33,7 +33,7 @@ use overlay::{Code, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Neighbours, Store,
+    Content, Failure, Fsck, Neighbours, Store,
     ballast::Ballast,
     cell::{self, Membership},
     clock::Clock,
@@ -231,6 +231,16 @@ impl Machine {
     /// Who shows how its network stands, if it listens.
     pub fn lookout(&self) -> Option<Lookout> {
         self.lookout.clone()
+    }
+
+    /// Who checks it while it goes on.
+    pub fn fsck(&self) -> Fsck {
+        Fsck {
+            inbox: Arc::clone(&self.inbox),
+            desk: Arc::clone(&self.desk),
+            content: Arc::clone(&self.content),
+            is_shared: self.neighbours.can_be(),
+        }
     }
 
     /// How it stands.

@@ -3,6 +3,7 @@
 //! One embedded database holds them and the index of contents. It silently forgets the end of its own
 //! journal if that is damaged; the log is the authority, and `check_reach` and `check_end` say whether the two fit.
 
+mod frozen;
 mod key;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use lease::Name;
 use node::{Loaded, Page};
 
 use crate::Failure;
+pub(crate) use frozen::Frozen;
 
 /// A page of names has at most so many.
 pub const PAGE_MAX: usize = 1_024;

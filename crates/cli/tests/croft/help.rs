@@ -10,9 +10,18 @@ fn help_texts_are_as_agreed() {
     check_golden("papers-list.txt", &["papers", "list", "--help"]);
     check_golden("papers-run.txt", &["papers", "run", "--help"]);
     check_golden("simulate.txt", &["simulate", "--help"]);
-    for command in
-        ["quickstart", "init", "invite", "join", "run", "mount", "umount", "status", "doctor"]
-    {
+    for command in [
+        "quickstart",
+        "init",
+        "invite",
+        "join",
+        "run",
+        "mount",
+        "umount",
+        "status",
+        "doctor",
+        "fsck",
+    ] {
         check_golden(&format!("{command}.txt"), &[command, "--help"]);
     }
     check_golden("bench.txt", &["bench", "--help"]);

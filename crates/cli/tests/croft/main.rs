@@ -8,6 +8,7 @@
 
 mod binary;
 mod cell;
+mod fsck;
 mod graph;
 mod help;
 mod papers;

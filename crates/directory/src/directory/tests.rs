@@ -10,7 +10,7 @@ mod world;
 use world::World;
 
 use super::*;
-use crate::{Act, Actor, operation::Changes, record::Record};
+use crate::{Act, Actor, audit::Audit, operation::Changes, record::Record};
 
 /// A directory with one broken thing in it.
 #[track_caller]
@@ -18,9 +18,30 @@ fn broken(expected: &str, spoil: impl Fn(&mut Directory)) {
     let mut world = World::new(2);
     world.script("1 mkdir / d; 1 create d a; 1 create d b; 2 symlink / s");
     assert_eq!(world.directory.check(), Ok(()));
+    assert_eq!(audit(&world.directory), Vec::<String>::new());
     spoil(&mut world.directory);
     let found = world.directory.check().expect_err(expected);
     assert!(found.contains(expected), "{found}");
+    let found = audit(&world.directory);
+    assert!(found.iter().any(|found| found.contains(expected)), "{found:?}");
+}
+
+/// What a check finds to which the records come one by one.
+fn audit(directory: &Directory) -> Vec<String> {
+    let mut audit = Audit::new(directory.outline().unwrap());
+    let mut find = |file: &FileId| match directory.records.get(&Key::file(file)).unwrap() {
+        Some(Record::File(file)) => Ok::<_, ()>(Some(file.clone())),
+        _ => Ok(None),
+    };
+    for (key, record) in directory.records.iter() {
+        audit.look(key, record, &mut find).unwrap();
+    }
+    for (key, record) in directory.records.iter() {
+        if let Record::File(file) = record {
+            audit.look_again(&key.file, file);
+        }
+    }
+    audit.finish().0.findings
 }
 
 fn change(directory: &mut Directory, key: &Key, change: impl Fn(&mut File)) {

@@ -10,6 +10,7 @@ use lease::Name;
 use super::{Machine, replace};
 
 mod cells;
+mod fsck;
 mod liars;
 
 /// A directory that goes with the test.

@@ -53,6 +53,7 @@ fn history(seed: u64, steps: usize) -> World {
             }
         }
         assert_eq!(world.directory.check(), Ok(()), "seed {seed}");
+        assert_eq!(super::audit(&world.directory), Vec::<String>::new(), "seed {seed}");
     }
     world
 }
@@ -183,6 +184,7 @@ fn noise(seed: u64, steps: usize) -> World {
             world.apply(Command::Tick);
         }
         assert_eq!(world.directory.check(), Ok(()), "seed {seed}");
+        assert_eq!(super::audit(&world.directory), Vec::<String>::new(), "seed {seed}");
     }
     world
 }
