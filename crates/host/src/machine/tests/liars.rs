@@ -26,7 +26,7 @@ use crate::{
 /// Nothing that is asked may take longer.
 const PROGRESS: Duration = Duration::from_secs(10);
 /// How many operations two machines do against each other.
-const OPERATIONS: usize = 150;
+const OPERATIONS: usize = 100;
 /// After so many of them, on average, it is the other's turn.
 const TURN: u64 = 4;
 /// How many different names they quarrel about. One digit is enough for them.
