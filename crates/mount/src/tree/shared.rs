@@ -225,6 +225,10 @@ impl Tree {
         }
         match fetched.take_if(|fetched| fetched.content == content) {
             Some(Fetched { body, .. }) => {
+                // What is here is from before the content changed elsewhere. If it can't be removed, it takes room.
+                if let Ok(Some(_)) = self.content.length(open.inode) {
+                    _ = self.content.remove(open.inode);
+                }
                 inner.is_borrowed = matches!(body, Body::File { .. });
                 inner.body = body;
                 inner.base = Some(content);
