@@ -20,7 +20,7 @@ const CODE_BYTES_MAX: u64 = 64 << 10;
 pub struct InitArgs {
     #[command(flatten)]
     home: Home,
-    /// Where other machines reach this one: an IP, or IP:PORT; without it nobody can ever join
+    /// Where other machines reach this one: an IP, or IP:PORT; without it nobody can join
     #[arg(long, value_name = "ADDRESS", value_parser = words::listen)]
     listen: Option<SocketAddr>,
 }
@@ -58,7 +58,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
         }
         None => writeln!(
             err,
-            "it does not listen, so no machine can join it; for that, make it with --listen ADDRESS"
+            "it does not listen, so no machine can join it; for that, run it with --listen ADDRESS"
         )?,
     }
     Ok(ExitCode::SUCCESS)

@@ -128,8 +128,8 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
                 "wait: the group grows by itself as soon as four machines answer".into()
             }
             _ if !cell.is_listening => {
-                "no machine can join this one, since it does not listen: make a cell with `croft init \
-                 --listen ADDRESS` and copy the files over, or live with it and keep a backup"
+                "no machine can join this one, since it does not listen: start it with `croft run \
+                 --listen ADDRESS`, or live with it and keep a backup"
                     .into()
             }
             _ => "have machines join until there are four, each with a code that `croft invite` prints \

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{Write, stderr, stdout},
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -22,7 +23,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::status;
+use crate::{status, words};
 
 /// Where a machine lives.
 #[derive(clap::Args)]
@@ -47,6 +48,9 @@ pub struct RunArgs {
     /// Mount the tree here once it runs
     #[arg(long, value_name = "PATH")]
     pub mount: Option<PathBuf>,
+    /// Where other machines reach this one from now on, if it has moved: an IP, or IP:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = words::listen)]
+    pub listen: Option<SocketAddr>,
     /// Stop when the process that started this one ends
     #[arg(long, hide = true)]
     pub with_parent: bool,
@@ -145,6 +149,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let parent = rustix::process::getppid();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    if let Some(listen) = args.listen {
+        Machine::move_to(&args.home.directory, listen)?;
+    }
     let machine = Machine::start(&args.home.directory)?;
     machine.desk().die_at(args.die_at);
     let usual = Options::default();

@@ -169,8 +169,8 @@ impl Membership {
     /// Invites a machine to where this one listens.
     pub(crate) fn invite(&self, directory: &Path, span: Duration) -> Result<Text, Failure> {
         let Some(listen) = self.listen else {
-            let what = "this machine does not listen, so nobody can join; make the cell with \
-                        `croft init --listen ADDRESS`";
+            let what = "this machine does not listen, so nobody can join; start it with \
+                        `croft run --listen ADDRESS`";
             return Err(Failure::Unfit(what.into()));
         };
         let invitation = Membership::invitation(directory, span)?;
@@ -252,7 +252,18 @@ impl Membership {
         Digest::of(GROUP, self.founder.key.as_bytes())
     }
 
-    /// What the group is told of the machine that has founded it.
+    /// Listens somewhere else from now on. Whether that is news.
+    pub(crate) fn move_to(&mut self, listen: SocketAddr) -> Result<bool, Failure> {
+        let is_there =
+            |now: SocketAddr| now == listen || listen.port() == 0 && now.ip() == listen.ip();
+        let is_news = !self.listen.is_some_and(is_there);
+        if is_news {
+            self.listen = Some(free_port(listen)?);
+        }
+        Ok(is_news)
+    }
+
+    /// What the machine says of itself, and where it is.
     pub(crate) fn own_join(&self, key: &SecretKey) -> Join {
         Join::new(self.certificate.clone(), whereabouts(self.listen), key, seconds_now())
     }

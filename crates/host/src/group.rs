@@ -3,6 +3,7 @@
 //! What the group is told is written to the log and made safe, many commands at a time; then it takes
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
+mod announce;
 #[cfg(test)]
 pub(crate) mod liar;
 mod peers;
@@ -168,15 +169,24 @@ impl Group {
         }
         let mut out = Vec::new();
         let mut member = recovery.finish(&mut out);
-        if member.replica().is_alone() && member.book().client(&me.0).is_none() {
+        let join = membership.own_join(&key);
+        let known = member.book().client(&me.0).and_then(|client| member.book().machine(client));
+        let has_moved =
+            known.is_none_or(|known| known.whereabouts.addresses != join.whereabouts.addresses);
+        let is_alone = member.replica().is_alone();
+        if is_alone && has_moved {
             // Whoever founds a cell is the first to join it.
-            let join = Box::new(membership.own_join(&key));
-            member.step(clock.now(), Input::Join(join), &mut out);
+            member.step(clock.now(), Input::Join(Box::new(join.clone())), &mut out);
         }
         let peers = match membership.listen {
             Some(bind) => {
                 let (inbox, content) = (Arc::clone(&inbox), Arc::clone(&content));
-                Some(Peers::start(home, membership, bind, inbox, content, neighbours)?)
+                let beside = Arc::clone(&neighbours);
+                let peers = Peers::start(home, membership, bind, inbox, content, neighbours)?;
+                if has_moved || !is_alone {
+                    announce::announce(peers.lookout(), beside, join);
+                }
+                Some(peers)
             }
             None => None,
         };
@@ -414,7 +424,13 @@ impl Group {
 
     /// A machine wants to join.
     fn on_join(&mut self, join: Box<Join>, reply: SyncSender<Answer>, out: &mut Vec<Output>) {
-        if self.peers.as_mut().is_some_and(|peers| peers.await_join(&join, reply)) {
+        let is_member = self.member.replica().is_member();
+        let Some(peers) = &mut self.peers else { return };
+        peers.on_moved(&join);
+        if !is_member {
+            let what = "this machine has no vote; join where a member of the group is".to_owned();
+            _ = reply.try_send(Answer::Refused(what));
+        } else if peers.await_join(&join, reply) {
             self.member.step(self.clock.now(), Input::Join(join), out);
         }
     }

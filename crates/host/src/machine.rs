@@ -153,6 +153,15 @@ impl Machine {
         directory.join("lock").exists() && lock(directory).is_err()
     }
 
+    /// From its next start on a machine listens there. Without a port it keeps the one that it has, if the rest
+    /// of the address is the same, else any that is free.
+    pub fn move_to(directory: &Path, listen: SocketAddr) -> Result<(), Failure> {
+        check_identity(directory)?;
+        let _lock = lock(directory)?;
+        let mut membership = Membership::read(directory)?;
+        if membership.move_to(listen)? { membership.save(directory) } else { Ok(()) }
+    }
+
     /// Starts the machine that lives in a directory.
     pub fn start(directory: &Path) -> Result<Machine, Failure> {
         Machine::start_with(directory, Seating::default())

@@ -69,8 +69,12 @@ impl Neighbours {
         let mut offset = 0;
         while offset < content.size {
             let length = PIECE.min(content.size - offset);
-            let errand = Errand::Read { serial, offset, length };
-            let answer = network.ask(&key, base::encode(&errand), PATIENCE)?;
+            let errand = base::encode(&Errand::Read { serial, offset, length });
+            let answer = network.ask(&key, errand.clone(), PATIENCE).or_else(|failure| {
+                // It may be somewhere else by now.
+                self.find(Whom::Client(home)).map_err(|_| failure)?;
+                network.ask(&key, errand, PATIENCE)
+            })?;
             let amiss = |what: String| Failure::Peer { who: format!("{key:?}"), what };
             match base::decode(&answer, ANSWER_BYTES_MAX)? {
                 Answer::Bytes(bytes) if bytes.len() as u64 == length => {
@@ -102,6 +106,16 @@ impl Neighbours {
 
     pub(crate) fn read_members(&self, roll: &Roll) {
         self.known().members = roll.seats.iter().map(|seat| seat.key).collect();
+    }
+
+    /// The members of the group, as far as is known.
+    pub(crate) fn members(&self) -> Vec<PublicKey> {
+        self.known().members.clone()
+    }
+
+    /// All machines that are known here.
+    pub(crate) fn keys(&self) -> Vec<PublicKey> {
+        self.known().machines.values().map(|machine| machine.key).collect()
     }
 
     /// A machine that is known here.

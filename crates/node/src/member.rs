@@ -415,7 +415,10 @@ impl<N: Notary + Clone> Member<N> {
         let Some(authority) = &self.identity.authority else { return };
         let known = self.book.client(&machine).filter(|client| {
             let known = self.book.machine(*client);
-            let is_news = |known: &Machine| join.whereabouts.number > known.whereabouts.number;
+            let is_news = |known: &Machine| {
+                join.whereabouts.number > known.whereabouts.number
+                    && join.whereabouts.addresses != known.whereabouts.addresses
+            };
             !known.is_some_and(is_news)
         });
         match (join.check(authority).map(drop), known) {

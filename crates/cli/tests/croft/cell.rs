@@ -63,7 +63,7 @@ fn a_machine_that_does_not_listen_invites_nobody() {
     assert!(home.run(&["init"]).status.success());
     let output = home.run(&["invite"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
-    assert!(text(&output.stderr).contains("croft init --listen"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("croft run --listen"), "{}", text(&output.stderr));
 }
 
 #[test]

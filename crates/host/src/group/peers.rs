@@ -254,6 +254,19 @@ impl Peers {
         has_room
     }
 
+    /// A machine that may be known says where it is, itself: nobody else could have asked to join with its key.
+    pub(super) fn on_moved(&mut self, join: &Join) {
+        let (key, addresses) = (join.certificate.machine(), &join.whereabouts.addresses);
+        let mut machines = self.membership.machines.iter_mut();
+        let Some(machine) = machines.find(|machine| machine.key == *key) else { return };
+        if machine.addresses != *addresses {
+            machine.addresses.clone_from(addresses);
+            self.network.know(key, addresses);
+            self.neighbours.read_book(self.membership.machines.iter().cloned());
+            self.save();
+        }
+    }
+
     /// A machine has joined, or may not.
     pub(super) fn on_joined(
         &mut self,

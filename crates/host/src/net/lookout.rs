@@ -10,7 +10,7 @@ use std::{
 use base::PublicKey;
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{Standing, hub::Hub, peer::Peer};
+use super::{Standing, ask, hub::Hub, peer::Peer};
 
 /// The most machines that are called at once only to see whether they are there.
 const CALLS_MAX: usize = 64;
@@ -29,6 +29,36 @@ impl Lookout {
     /// How the network stands, if it is there.
     pub fn standing(&self) -> Option<Standing> {
         self.hub.upgrade()?.standing().ok()
+    }
+
+    /// Whether the network is there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.hub.strong_count() > 0
+    }
+
+    /// Asks a machine that is known, and waits so long for its answer. A network that ends meanwhile does not
+    /// wait for it.
+    pub(crate) fn ask(
+        &self,
+        to: &PublicKey,
+        bytes: Vec<u8>,
+        patience: Duration,
+    ) -> Option<Vec<u8>> {
+        let hub = self.hub.upgrade()?;
+        let (peer, inside) = (hub.peer(to)?, Arc::clone(&hub));
+        let (tell, told) = mpsc::sync_channel(1);
+        hub.runtime.spawn(async move {
+            let work = async {
+                let link = peer.connected().await;
+                let _asking = link.begin_ask();
+                ask::ask(&inside, &link.connection, &bytes).await
+            };
+            if let Ok(Ok(answer)) = timeout(patience, work).await {
+                _ = tell.send(answer);
+            }
+        });
+        drop(hub);
+        told.recv().ok()
     }
 
     /// Calls those that are known and not connected, many of them at most, and waits so long for them.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::*;
+use crate::cell::Membership;
 
 pub(super) const ANYWHERE: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -156,7 +157,7 @@ fn who_can_not_be_reached_or_invites_to_nowhere_is_told_so() {
     let home = Home::new("nowhere");
     Machine::init(&home.0, None).unwrap();
     let refusal = Machine::invite(&home.0, HOUR).unwrap_err().to_string();
-    assert!(refusal.contains("croft init --listen"), "{refusal}");
+    assert!(refusal.contains("croft run --listen"), "{refusal}");
     let (first, one) = found("nowhere-1");
     let code = Machine::invite(&first.0, HOUR).unwrap();
     one.stop().unwrap();
@@ -220,6 +221,42 @@ fn a_member_that_stays_away_is_replaced_and_comes_back_as_a_client() {
     assert_eq!(names(&cell[0].1, &work).len(), 4);
     cell.push((first, one));
     for (_, machine) in cell {
+        machine.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_machine_that_has_moved_is_found_by_the_others() {
+    let (first, one) = found("moved-1");
+    let (second, two) = join(&first, "moved-2");
+    let (_third, three) = join(&first, "moved-3");
+    let address = |seen_by: &Machine, key: &crate::Key| {
+        let machines = seen_by.standing().machines;
+        machines.into_iter().find(|machine| machine.key == *key).map(|machine| machine.addresses)
+    };
+    let keys = [key_of(&one), key_of(&two)];
+    // Whoever stops holds no leases, for which the others would have to wait.
+    mkdir(&three, &FileId::ROOT, "early");
+    two.stop().unwrap();
+    let before = address(&one, &keys[1]).unwrap()[0];
+    Machine::move_to(&second.0, SocketAddr::new(before.ip(), 0)).unwrap();
+    assert_eq!(Membership::read(&second.0).unwrap().listen, Some(before), "it is there already");
+    Machine::move_to(&second.0, SocketAddr::new(Ipv4Addr::new(127, 0, 0, 2).into(), 0)).unwrap();
+    let two = Machine::start(&second.0).unwrap();
+    let now = two.standing().group.address.unwrap();
+    assert_ne!(now.ip(), before.ip());
+    until("its address is known", || address(&one, &keys[1]) == Some(vec![now]));
+    mkdir(&three, &FileId::ROOT, "late");
+    assert_eq!(names(&two, &FileId::ROOT), ["early", "late"]);
+    // The one that decides alone is told by nobody else where it is.
+    one.stop().unwrap();
+    Machine::move_to(&first.0, SocketAddr::new(Ipv4Addr::new(127, 0, 0, 3).into(), 0)).unwrap();
+    let one = Machine::start(&first.0).unwrap();
+    let now = one.standing().group.address.unwrap();
+    until("its address is known", || address(&three, &keys[0]) == Some(vec![now]));
+    mkdir(&three, &FileId::ROOT, "later");
+    assert_eq!(names(&two, &FileId::ROOT), ["early", "late", "later"]);
+    for machine in [two, three, one] {
         machine.stop().unwrap();
     }
 }
