@@ -295,7 +295,9 @@ pub(crate) fn way_to(code: &Code) -> Result<SocketAddr, Failure> {
 
 /// Where a machine is that listens there from now on.
 fn whereabouts(listen: Option<SocketAddr>) -> Whereabouts {
-    Whereabouts { addresses: listen.into_iter().collect(), number: seconds_now() }
+    // Finer than seconds: a machine may move, and start again, within one.
+    let number = u64::try_from(Clock.wall()).unwrap_or(0);
+    Whereabouts { addresses: listen.into_iter().collect(), number }
 }
 
 /// Lets nobody in: whoever joins does not listen yet.
