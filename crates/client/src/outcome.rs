@@ -282,6 +282,10 @@ impl Client {
         // The group reaps what a lost session had open.
         self.queue.drop_jobs();
         self.owes_loss |= is_loss;
+        if self.settings.has_memory {
+            let part = Field::Tree.of(&FileId::ROOT);
+            out.push(Output::Forget { part, serial: None });
+        }
         out.push(Output::Lost { operations, sent, refused: self.refused.take() });
         let result = if is_loss { Err(Failure::Lost) } else { Ok(Reply::Done) };
         self.return_applied(result, out);

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     os::unix::fs::FileExt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base::{Digest, Domain, Hasher, PublicKey};
@@ -22,6 +22,8 @@ use crate::{
 const CONTENT: Domain = Domain::new("content of a file v1");
 /// The most bytes that are asked for at once: an answer has room for them.
 const PIECE: u64 = 512 << 10;
+/// Whoever sends fewer bytes a second is not waited for.
+const RATE_MIN: u64 = 256 << 10;
 /// How long to wait for a piece.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -67,7 +69,13 @@ impl Neighbours {
         let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
         let mut hasher = Hasher::new(CONTENT);
         let mut offset = 0;
+        let most = PATIENCE * 3 + Duration::from_secs(content.size / RATE_MIN);
+        let start = Instant::now();
         while offset < content.size {
+            if start.elapsed() > most {
+                let what = "it sends too slowly; look at the network between here and there".into();
+                return Err(Failure::Peer { who: format!("{key:?}"), what });
+            }
             let length = PIECE.min(content.size - offset);
             let errand = base::encode(&Errand::Read { serial, offset, length });
             let answer = network.ask(&key, errand.clone(), PATIENCE).or_else(|failure| {

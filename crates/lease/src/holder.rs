@@ -532,11 +532,12 @@ impl Holder {
     }
 
     /// When the session must be kept alive by a message of its own: only if something was done since
-    /// the last one, or somebody waits for what we are about to give back.
+    /// the last one, or somebody waits for what we are about to give back, or something is open here, which
+    /// would be lost with the session.
     fn renew_at(&self) -> Option<Instant> {
         let sent_at = self.sent_at?;
         let is_busy = self.busy_at.is_some_and(|busy_at| busy_at > sent_at);
-        (self.leases.len() > 0 && (is_busy || self.leaving_count > 0))
+        (self.leases.len() > 0 && (is_busy || self.leaving_count > 0 || !self.truths.is_empty()))
             .then(|| sent_at + self.terms.session / 3)
     }
 

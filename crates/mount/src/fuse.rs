@@ -26,7 +26,9 @@ use fuser::{
 use rustix::fs::OFlags;
 
 use crate::{
-    front::{Allocation, Change, Changes, Errno, Manner, Over, Registration, Way, When, Wish},
+    front::{
+        Allocation, Attributes, Change, Changes, Errno, Manner, Over, Registration, Way, When, Wish,
+    },
     locking::{Job, Locking},
     tree::Tree,
     workers::Workers,
@@ -55,6 +57,13 @@ struct Front {
 }
 
 impl Front {
+    /// Tells the kernel of an inode, which it may not know yet.
+    fn tell_of(&self, reply: ReplyEntry, forgotten: u64, result: Result<Attributes, Errno>) {
+        let inode = result.as_ref().map_or(0, |attributes| attributes.inode);
+        reply_entry(reply, self.tree.validity(), result);
+        self.tree.doubt(forgotten, Change::Inode(inode));
+    }
+
     /// How a file is opened. Whoever has to know of locks has to hear of every `close`.
     fn open_flags(&self, usual: FopenFlags) -> FopenFlags {
         match self.locking {
@@ -115,11 +124,7 @@ impl Filesystem for Front {
         caught("lookup", || match self.tree.lookup(parent.0, name.as_bytes()) {
             // An entry without an inode: the kernel may remember that there is none.
             Err(Errno::NOENT) => reply.entry(&self.tree.validity(), &attr(&NOTHING), GENERATION),
-            result => {
-                let inode = result.as_ref().map_or(0, |attributes| attributes.inode);
-                reply_entry(reply, self.tree.validity(), result);
-                self.tree.doubt(forgotten, Change::Inode(inode));
-            }
+            result => self.tell_of(reply, forgotten, result),
         });
     }
 
@@ -183,13 +188,14 @@ impl Filesystem for Front {
         device: u32,
         reply: ReplyEntry,
     ) {
+        let forgotten = self.tree.forgotten();
         caught("mknod", || {
             let (name, bits, caller) = (name.as_bytes(), mode_of(mode), caller(request));
             let result = match special_of(mode, device) {
                 Some(special) => self.tree.mknod_special(parent.0, name, bits, special, &caller),
                 None => self.tree.mknod(parent.0, name, bits, &caller),
             };
-            reply_entry(reply, self.tree.validity(), result);
+            self.tell_of(reply, forgotten, result);
         });
     }
 
@@ -202,13 +208,11 @@ impl Filesystem for Front {
         _umask: u32,
         reply: ReplyEntry,
     ) {
+        let forgotten = self.tree.forgotten();
         caught("mkdir", || {
             let mode = mode_of(mode);
-            reply_entry(
-                reply,
-                self.tree.validity(),
-                self.tree.mkdir(parent.0, name.as_bytes(), mode, &caller(request)),
-            );
+            let result = self.tree.mkdir(parent.0, name.as_bytes(), mode, &caller(request));
+            self.tell_of(reply, forgotten, result);
         });
     }
 
@@ -232,14 +236,12 @@ impl Filesystem for Front {
         target: &Path,
         reply: ReplyEntry,
     ) {
+        let forgotten = self.tree.forgotten();
         caught("symlink", || {
             let target = target.as_os_str().as_bytes();
             let name = name.as_bytes();
-            reply_entry(
-                reply,
-                self.tree.validity(),
-                self.tree.symlink(parent.0, name, target, &caller(request)),
-            );
+            let result = self.tree.symlink(parent.0, name, target, &caller(request));
+            self.tell_of(reply, forgotten, result);
         });
     }
 
@@ -273,13 +275,11 @@ impl Filesystem for Front {
         name: &OsStr,
         reply: ReplyEntry,
     ) {
+        let forgotten = self.tree.forgotten();
         caught("link", || {
             let name = name.as_bytes();
-            reply_entry(
-                reply,
-                self.tree.validity(),
-                self.tree.link(inode.0, parent.0, name, &caller(request)),
-            );
+            let result = self.tree.link(inode.0, parent.0, name, &caller(request));
+            self.tell_of(reply, forgotten, result);
         });
     }
 
@@ -320,6 +320,7 @@ impl Filesystem for Front {
         flags: i32,
         reply: ReplyCreate,
     ) {
+        let forgotten = self.tree.forgotten();
         caught("create", || {
             let register = |file: &std::fs::File| -> io::Result<Registration> {
                 Ok(Arc::new(reply.open_backing(file)?))
@@ -353,6 +354,7 @@ impl Filesystem for Front {
                             None => reply.error(errno(Errno::IO)),
                         },
                     }
+                    self.tree.doubt(forgotten, Change::Inode(attributes.inode));
                 }
                 Err(error) => reply.error(errno(error)),
             }
@@ -564,6 +566,8 @@ impl Filesystem for Front {
                 Err(error) if count == 0 => reply.error(errno(error)),
                 _ => reply.ok(),
             }
+            // Of these names the kernel does not know when they were found out.
+            self.tree.doubt(forgotten, Change::Names);
             inodes.into_iter().for_each(|inode| self.tree.doubt(forgotten, Change::Inode(inode)));
         });
     }

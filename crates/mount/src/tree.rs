@@ -31,7 +31,7 @@ use base::FileId;
 use client::{Call, Failure, Reply};
 use directory::{Act, Actor, File as Record, Refusal};
 use host::{Content, Desk, Machine, Memory, Neighbours};
-use lease::Name;
+use lease::{Name, Scope};
 
 use crate::{
     errno,
@@ -97,6 +97,10 @@ pub struct Tree {
     on_mapped: OnceLock<Box<Tell>>,
     /// How often the kernel had to forget something at once.
     forgotten: AtomicU64,
+    /// The kernel can't be told to forget names, so it may not remember any.
+    has_no_memory: AtomicBool,
+    /// What is just being given up to others. One at a time.
+    yielding: Mutex<Vec<Scope>>,
     /// What the client knows of this tree.
     memory: OnceLock<Arc<dyn Memory>>,
     /// How many sessions had been lost when the kernel was last told to forget everything.
@@ -135,6 +139,8 @@ impl Tree {
             on_forgotten: OnceLock::new(),
             on_mapped: OnceLock::new(),
             forgotten: AtomicU64::new(0),
+            has_no_memory: AtomicBool::new(false),
+            yielding: Mutex::default(),
             memory: OnceLock::new(),
             #[cfg(test)]
             unreportable: AtomicU64::new(0),
@@ -216,7 +222,12 @@ impl Tree {
     /// The kernel is told to believe nothing that it was told before.
     pub fn distrust(&self) {
         self.tell(Change::Names);
-        self.inodes.numbers().into_iter().for_each(|inode| self.changed(inode));
+        for inode in self.inodes.numbers() {
+            match self.is_shared {
+                true => self.tell(Change::Bytes(inode)),
+                false => self.changed(inode),
+            }
+        }
     }
 
     fn ask(&self, actor: &Actor, what: Call) -> Result<Reply, Errno> {

@@ -183,6 +183,39 @@ fn appending_from_two_machines_loses_nothing() {
 }
 
 #[test]
+fn what_another_machine_has_cut_off_does_not_come_back() {
+    let Some((a, b)) = two() else { return };
+    for (name, size) in [("small", 1_000), ("large", 1_000_000)] {
+        fs::write(a.at(name), vec![b'x'; size]).unwrap();
+        File::options().write(true).open(b.at(name)).unwrap().set_len(0).unwrap();
+        let mut log = OpenOptions::new().append(true).open(a.at(name)).unwrap();
+        log.write_all(b"new").unwrap();
+        drop(log);
+        assert_eq!(fs::read(b.at(name)).unwrap(), b"new");
+        assert_eq!(fs::read(a.at(name)).unwrap(), b"new");
+        // A fetched one that is cut, and then read where it came from.
+        fs::write(a.at(name), vec![b'y'; size]).unwrap();
+        File::options().write(true).open(b.at(name)).unwrap().set_len(5).unwrap();
+        assert_eq!(fs::read(a.at(name)).unwrap(), b"yyyyy");
+    }
+}
+
+#[test]
+fn a_file_without_a_name_can_be_written_and_closed_and_nothing_is_left_of_it() {
+    let Some((mut a, b)) = two() else { return };
+    let mut file = File::create(a.at("file")).unwrap();
+    fs::remove_file(b.at("file")).unwrap();
+    file.write_all(b"for nobody").unwrap();
+    drop(file);
+    let mut file = File::create(a.at("own")).unwrap();
+    fs::remove_file(a.at("own")).unwrap();
+    file.write_all(b"for nobody").unwrap();
+    drop(file);
+    drop(b);
+    a.mount.take().unwrap().unmount().unwrap();
+}
+
+#[test]
 fn what_is_written_into_mapped_memory_is_seen_elsewhere() {
     let Some((a, b)) = two() else { return };
     fs::write(a.at("file"), [b'.'; 8_192]).unwrap();

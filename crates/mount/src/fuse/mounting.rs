@@ -76,6 +76,9 @@ impl Mount {
     pub fn start(tree: Arc<Tree>, path: &Path, options: &Options) -> io::Result<Mount> {
         clear_dead(path);
         tree.share()?;
+        if !has_epochs() {
+            tree.let_kernel_remember_nothing();
+        }
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(NAME.to_owned()),
@@ -219,6 +222,15 @@ fn forget_names(device: &OwnedFd) -> io::Result<()> {
     notice[4..8].copy_from_slice(&INC_EPOCH.to_ne_bytes());
     rustix::io::write(device, &notice)?;
     Ok(())
+}
+
+/// Whether the kernel knows what [`forget_names`] means.
+fn has_epochs() -> bool {
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
+    (next(), next()) >= (6, 16)
 }
 
 /// Tells the kernel; whether it listens.

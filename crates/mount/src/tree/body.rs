@@ -192,6 +192,11 @@ impl Tree {
         inner: &mut Inner,
         size: u64,
     ) -> Result<(), Errno> {
+        if self.is_shared && size == 0 {
+            // Whatever is here is from before somebody else has emptied it.
+            inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+            return Ok(());
+        }
         inner.body = match self.content.backing(open.inode).map_err(errno::of_host)? {
             Some(file) => Tree::file_body(file, size)?,
             None => {
@@ -371,7 +376,9 @@ impl Tree {
                 inner.origin = inner.base.take();
             }
             inner.base = Some(content);
-            inner.told = self.desk.place();
+            // If it may have been lost right away, it counts as lost.
+            let is_lost = self.desk.losses() != losses;
+            inner.told = if is_lost { 0 } else { self.desk.place() };
         }
     }
 

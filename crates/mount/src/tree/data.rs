@@ -47,7 +47,9 @@ impl Tree {
                 let given = give(part);
                 // The kernel has it now, and asks again only if it needs the memory itself.
                 let is_here = inner.base.as_ref().is_none_or(|base| !self.is_elsewhere(base));
-                if was_at_rest && is_here && (is_whole || !self.reservoir.may_take(0)) {
+                let is_told = !inner.is_dirty && !inner.is_unreported;
+                let is_enough = is_whole && is_here || !self.reservoir.may_take(0);
+                if was_at_rest && is_told && is_enough {
                     inner.body = Body::Rest;
                 }
                 return Ok(given);
@@ -133,10 +135,12 @@ impl Tree {
             Body::Memory(held) => {
                 // Where the stored bytes were cut off before, old ones must not come back; and a size is told
                 // only of bytes that are stored.
-                let has_to_store = size > held.len() as u64 || inner.is_dirty;
+                let has_to_store = size > held.len() as u64 || inner.is_dirty || self.is_shared;
                 let is_change = size != held.len() as u64;
                 held.resize(size as usize);
-                inner.is_dirty |= is_change;
+                // What came from another machine is not stored here.
+                let is_fetched = inner.base.as_ref().is_some_and(|base| self.is_elsewhere(base));
+                inner.is_dirty |= is_change || is_fetched;
                 inner.is_unreported = true;
                 if has_to_store {
                     return self.settle(open, inner).map(drop);
@@ -164,6 +168,9 @@ impl Tree {
         if let Some(open) = self.opens.get(inode) {
             self.regain(&open)?;
             let mut inner = open.lock();
+            if std::mem::take(&mut inner.has_lost) {
+                return Err(Errno::IO);
+            }
             self.settle(&open, &mut inner)?;
             let file = match &inner.body {
                 Body::File { file, .. } => Some(Arc::clone(file)),

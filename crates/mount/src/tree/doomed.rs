@@ -16,6 +16,9 @@ use super::{Tree, lock};
 /// The most that wait.
 const WAITING_MAX: usize = 65_536;
 
+/// So many files are looked at in one round that others may have open.
+const LOOKS_MAX: usize = 64;
+
 /// What waits, in the order of places.
 type Queue = Mutex<VecDeque<Waiting>>;
 
@@ -77,9 +80,14 @@ impl Tree {
     /// Removes what may be removed.
     pub(super) fn remove_doomed(&self) {
         let mut alive = Vec::new();
+        let mut looks = 0;
         self.each_pushed(&self.doomed.waiting, &mut |waiting| {
             let Waiting { inode, ref file, .. } = waiting;
-            if file.as_ref().is_some_and(|file| self.record(file) != Err(Errno::STALE)) {
+            let mut is_there = |file: &FileId| {
+                looks += 1;
+                looks > LOOKS_MAX || self.record(file) != Err(Errno::STALE)
+            };
+            if file.as_ref().is_some_and(&mut is_there) {
                 return alive.push(waiting);
             }
             lock(&self.stale).remove(&inode);

@@ -154,6 +154,13 @@ impl Tree {
         cookie: u64,
         give: &mut Give<'_>,
     ) -> Result<bool, Errno> {
+        // What was listed a while ago another machine may have moved since.
+        if self.is_shared {
+            match self.entry(directory, name)? {
+                Some((found, _)) => entry = found,
+                None => return Ok(false),
+            }
+        }
         for _ in 0..REPLACED_MAX {
             let sort = entry.sort;
             let listed = Listed { inode: 0, sort, name: name.as_bytes(), cookie };

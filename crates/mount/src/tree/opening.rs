@@ -202,7 +202,9 @@ impl Tree {
         if is_writer {
             self.learn_habit(&mut inner);
         }
-        if is_writer && !inner.handles.is_empty() && !self.is_unlinked(&open) {
+        // Where others have it too, what has no name can be told only while it is open.
+        let is_last = inner.handles.is_empty() && !self.is_shared;
+        if is_writer && !is_last && !self.is_unlinked(&open) {
             // Whoever closes it last tries again, and says so if it can't be stored.
             let _ = self.settle(&open, &mut inner);
         }

@@ -53,6 +53,8 @@ pub(super) struct Inner {
     pub(super) origin: Option<Content>,
     /// The place of what it was told.
     pub(super) told: u64,
+    /// What was written could not be told and is kept aside; whoever syncs has to hear of it.
+    pub(super) has_lost: bool,
     /// The bytes are in a file that came from another machine, and goes when this is closed.
     pub(super) is_borrowed: bool,
     /// Bytes in memory that are not stored.
@@ -102,6 +104,13 @@ impl Inner {
         }
     }
 
+    /// What is at hand is of no use any more.
+    pub(super) fn forget_bytes(&mut self) {
+        self.body = Body::Rest;
+        (self.is_dirty, self.is_unreported, self.is_borrowed) = (false, false, false);
+        (self.reported, self.base, self.origin) = (None, None, None);
+    }
+
     /// What the directory was told is lost.
     pub(super) fn must_tell(&mut self) {
         match &mut self.body {
@@ -148,6 +157,7 @@ impl Opens {
                     origin: None,
                     told: 0,
                     is_borrowed: false,
+                    has_lost: false,
                     is_dirty: false,
                     is_unreported: false,
                     reported: None,
@@ -373,6 +383,7 @@ impl Tree {
     /// Stores a file, makes its bytes safe and closes it, under whatever handles it is open: the kernel may
     /// have gone without saying so of each.
     pub(super) fn finish_open(&self, open: &Open) -> Result<(), Errno> {
+        self.regain(open)?;
         let mut inner = open.lock();
         if !self.is_unlinked(open) {
             self.settle(open, &mut inner)?;

@@ -7,6 +7,7 @@
 
 use std::{
     io::Write,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, MutexGuard, atomic::Ordering, mpsc},
     thread,
     time::{Duration, Instant},
@@ -26,11 +27,15 @@ use crate::{
 use super::{
     Tree,
     body::{Body, Held, Seen},
+    lock,
     opens::{Inner, Open},
 };
 
 /// Whoever loses to others what it has just been given tries again for so long.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whoever finds something being given up looks again after this.
+const PAUSE: Duration = Duration::from_micros(200);
 
 /// What is needed of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +94,14 @@ impl Tree {
         let desk = Arc::clone(&self.desk);
         thread::Builder::new().name("mount-yields".to_owned()).spawn(move || {
             while let Ok(wanted) = asked.recv() {
-                match tree.upgrade() {
+                let again = wanted.clone();
+                let given_up = catch_unwind(AssertUnwindSafe(|| match tree.upgrade() {
                     Some(tree) => tree.give_up(wanted),
                     None => desk.give_up(wanted),
+                }));
+                if given_up.is_err() {
+                    eprintln!("croft: giving something up failed by a mistake of ours; it goes all the same");
+                    desk.give_up(again);
                 }
             }
         })?;
@@ -107,6 +117,9 @@ impl Tree {
                 self.fetch_mapped(open.inode);
             }
         }
+        // Whoever begins to use such a file from now on waits until it is given up; whoever has begun is among these.
+        lock(&self.yielding).push(wanted.part.clone());
+        let opens = self.opens.within(&wanted.part);
         let mut guards: Vec<_> = opens.iter().map(|open| (open, open.lock())).collect();
         for (open, inner) in &mut guards {
             if let Err(errno) = self.settle(open, inner) {
@@ -116,7 +129,16 @@ impl Tree {
                 );
             }
         }
+        let part = wanted.part.clone();
         self.desk.give_up(wanted);
+        lock(&self.yielding).retain(|yielding| *yielding != part);
+    }
+
+    /// Whether a file is just being given up to others.
+    fn is_yielding(&self, file: &FileId) -> bool {
+        let content = Field::Content.of(file);
+        let meets = |part: &Scope| part.file == *file || part.contains(&content);
+        lock(&self.yielding).iter().any(meets)
     }
 
     /// Has the kernel hand over what was written into mapped memory.
@@ -164,9 +186,15 @@ impl Tree {
     /// How long the kernel may believe what it is told.
     pub fn validity(&self) -> Duration {
         match self.is_shared {
+            true if self.has_no_memory.load(Ordering::Relaxed) => Duration::ZERO,
             true => self.desk.validity(),
             false => crate::front::VALIDITY,
         }
+    }
+
+    /// The kernel can't be told to forget names: where others change them, it may not remember any.
+    pub fn let_kernel_remember_nothing(&self) {
+        self.has_no_memory.store(true, Ordering::Relaxed);
     }
 
     /// Locks an open file with its bytes at hand, as they are now.
@@ -191,6 +219,10 @@ impl Tree {
             if start.elapsed() > PATIENCE {
                 return Err(Errno::TIMEDOUT);
             }
+            if self.is_yielding(&open.file) {
+                thread::park_timeout(PAUSE);
+                continue;
+            }
             // First to look at it only: nobody has to wait until all of it is here.
             if need != Need::Replace {
                 let content = self.held(&open.file, false)?;
@@ -212,6 +244,9 @@ impl Tree {
         fetched: &mut Option<Fetched>,
     ) -> Result<Option<MutexGuard<'a, Inner>>, Errno> {
         let mut inner = open.lock();
+        if self.is_yielding(&open.file) {
+            return Ok(None);
+        }
         let Some(content) = self.desk.holds(&open.file, need.writes()) else { return Ok(None) };
         self.follow_others(open, &mut inner, &content)?;
         if !matches!(inner.body, Body::Rest) || need == Need::Replace {
@@ -246,24 +281,23 @@ impl Tree {
         }
         let is_doubtful = inner.origin.is_some() && !self.desk.is_pushed(inner.told);
         if inner.has_news()? || is_doubtful {
-            if inner.origin.as_ref().or(inner.base.as_ref()) == Some(now) {
+            let is_as_before = inner.origin.as_ref().or(inner.base.as_ref()) == Some(now);
+            if is_as_before || now.home == Some(self.desk.me()) {
                 // Nobody else has changed it: what was told is lost, and is told again.
                 inner.base = Some(now.clone());
                 inner.must_tell();
                 return Ok(());
             }
-            self.rescue(open, inner);
+            self.rescue(open, inner)?;
         }
-        inner.body = Body::Rest;
-        (inner.is_dirty, inner.is_unreported, inner.is_borrowed) = (false, false, false);
-        (inner.reported, inner.origin) = (None, None);
+        inner.forget_bytes();
         Ok(())
     }
 
     /// Keeps what was written here and can't be told any more, for whoever wrote it.
-    fn rescue(&self, open: &Open, inner: &Inner) {
+    fn rescue(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
         let kept = match &inner.body {
-            Body::Rest => return,
+            Body::Rest => return Ok(()),
             Body::Memory(held) => self.content.rescue(open.inode, &mut held.bytes()),
             Body::File { file, .. } => file
                 .try_clone()
@@ -275,17 +309,21 @@ impl Tree {
                     self.content.rescue(open.inode, &mut file)
                 }),
         };
+        let inode = open.inode;
         match kept {
-            Ok(path) => eprintln!(
-                "croft: inode {} was changed by another machine after the session was lost; what was written here is \
-                 in {}",
-                open.inode,
-                path.display()
-            ),
-            Err(failure) => eprintln!(
-                "croft: what was written to inode {} after the session was lost can't be kept: {failure}",
-                open.inode
-            ),
+            Ok(path) => {
+                inner.has_lost = true;
+                eprintln!(
+                    "croft: another machine has changed inode {inode} before what was written here could be told; \
+                     that is in {}",
+                    path.display()
+                );
+                Ok(())
+            }
+            Err(failure) => {
+                eprintln!("croft: can't keep what was written to inode {inode}: {failure}");
+                Err(errno::of_host(failure))
+            }
         }
     }
 
@@ -337,11 +375,12 @@ impl Tree {
 
     /// Makes bytes that came from another machine our own, before they change.
     pub(super) fn adopt(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        if !std::mem::take(&mut inner.is_borrowed) {
+        let Body::File { file: fetched, .. } = &inner.body else { return Ok(()) };
+        if !inner.is_borrowed {
             return Ok(());
         }
-        let Body::File { file: fetched, .. } = &inner.body else { return Ok(()) };
         let size = Seen::of(fetched)?.size;
+        self.must_have_room(size)?;
         let file = self.make_backing(open.inode, &[])?;
         let (mut from, mut to) = (0, 0);
         while from < size {
@@ -358,6 +397,7 @@ impl Tree {
             }
         }
         inner.body = Body::File { file: Arc::new(file), seen: None };
+        inner.is_borrowed = false;
         Ok(())
     }
 
@@ -377,6 +417,17 @@ impl Tree {
         if !self.is_shared || !open.lock().has_news()? || is_well() {
             return Ok(());
         }
-        self.ready(open, Need::Replace).map(drop)
+        match self.ready(open, Need::Replace) {
+            // There is no such file any more, and nobody could ask for its bytes.
+            Err(Errno::STALE) => {
+                let mut inner = open.lock();
+                if self.desk.losses() > 0 {
+                    self.rescue(open, &mut inner)?;
+                }
+                inner.forget_bytes();
+                Ok(())
+            }
+            result => result.map(drop),
+        }
     }
 }

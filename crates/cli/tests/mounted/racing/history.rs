@@ -34,7 +34,7 @@ impl Done {
 /// So far back it is looked for another order. Whatever was done then has been seen since.
 const CHOICES_MAX: usize = 20_000;
 /// So many times for each deed it is tried otherwise.
-const EFFORT: usize = 1_000;
+const EFFORT: usize = 50;
 
 /// A moment in the search.
 #[derive(Clone)]
