@@ -1,4 +1,4 @@
-//! `croft init`, `invite` and `join`: how a cell begins, and how it grows.
+//! `croft init`, `invite`, `join` and `revoke`: how a cell begins, grows and gets rid of a machine.
 
 use std::{
     io::{Read, Write, stderr, stdin, stdout},
@@ -11,7 +11,11 @@ use std::{
 use anyhow::{Context, bail};
 use host::Machine;
 
-use crate::{machine::Home, words};
+use crate::{
+    machine::{self, Home},
+    view::short,
+    words,
+};
 
 /// More than any code has, in bytes.
 const CODE_BYTES_MAX: u64 = 64 << 10;
@@ -44,6 +48,14 @@ pub struct JoinArgs {
     /// reaches the one that invites, if not given
     #[arg(long, value_name = "ADDRESS", value_parser = words::listen)]
     listen: Option<SocketAddr>,
+}
+
+#[derive(clap::Args)]
+pub struct RevokeArgs {
+    /// The machine: its key as `croft status` shows it, or as many digits as no other key begins with
+    machine: String,
+    #[command(flatten)]
+    home: Home,
 }
 
 pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
@@ -93,6 +105,24 @@ pub fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
     Machine::join(directory, code, listen)?;
     writeln!(stderr(), "joined the cell, as the machine in {}", directory.display())?;
     say_start(directory)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn revoke(args: &RevokeArgs) -> anyhow::Result<ExitCode> {
+    let told = machine::revoke_at(&args.home.directory, &args.machine)?;
+    let key = told["key"].as_str().unwrap_or_default();
+    let mut err = stderr();
+    writeln!(err, "{} is no longer of the cell; nobody lets it in or listens to it", short(key))?;
+    if told["was_member"] == true {
+        let what = match told["has_successor"] == true {
+            true => "another machine takes its seat in the group as soon as it is there",
+            false => {
+                "it keeps its seat in the group, as one that is away, since no other machine can take \
+                 it: until one more joins, no other member may be away"
+            }
+        };
+        writeln!(err, "{what}")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

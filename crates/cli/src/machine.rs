@@ -96,6 +96,7 @@ enum Question {
     Umount(PathBuf),
     /// Whether to mend what does no harm.
     Fsck(bool),
+    Revoke(String),
 }
 
 /// What they are told: a value, or what is wrong.
@@ -225,6 +226,11 @@ pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     Ok(if status::is_well(&status) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Has a machine of the cell sent away.
+pub fn revoke_at(directory: &Path, digits: &str) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Revoke(digits.to_owned()))
+}
+
 /// What a machine that runs says of itself.
 pub fn look(directory: &Path) -> anyhow::Result<serde_json::Value> {
     ask(directory, &Question::Status)
@@ -252,8 +258,16 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         }
         Ok(Question::Umount(path)) => told(unmount(running, &path)),
         Ok(Question::Fsck(is_mending)) => fsck_now(running, is_mending),
+        Ok(Question::Revoke(digits)) => revoke(running, &digits),
     };
     serde_json::to_string(&answer).expect("answers are plain data")
+}
+
+/// The group takes a moment to decide it, for which nobody else has to wait.
+fn revoke(running: &Mutex<Running>, digits: &str) -> Answer {
+    let revoker = lock(running).machine.revoker();
+    let revoked = revoker.revoke(digits).map_err(|failure| failure.to_string())?;
+    Ok(serde_json::json!(revoked))
 }
 
 /// Who is there takes a moment to find out, for which nobody else has to wait.

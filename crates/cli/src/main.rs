@@ -48,6 +48,8 @@ enum Command {
     Invite(cell::InviteArgs),
     /// Make a directory the home of a machine of the cell that a code invites to
     Join(cell::JoinArgs),
+    /// Send a machine of the cell away for good
+    Revoke(cell::RevokeArgs),
     /// Run a machine until it is told to stop
     Run(machine::RunArgs),
     /// Mount the tree of a machine that runs
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         Command::Init(args) => cell::init(&args),
         Command::Invite(args) => cell::invite(&args),
         Command::Join(args) => cell::join(&args),
+        Command::Revoke(args) => cell::revoke(&args),
         Command::Run(args) => machine::run(&args),
         Command::Mount(args) => machine::mount(&args),
         Command::Umount(args) => machine::umount(&args),

@@ -16,7 +16,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use group::{Ed25519, Roll, Seat, Tip};
 use lease::Client;
 use node::{Identity, Join, Whereabouts};
-use overlay::{Certificate, Code, Invitation, Terms, Text, Users};
+use overlay::{Certificate, Code, Invitation, Revocation, Terms, Text, Users};
 
 use crate::{
     Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome, key,
@@ -86,6 +86,8 @@ pub(crate) enum Errand {
     },
     /// "Who is that?"
     Who(Whom),
+    /// "The authority sends a machine away."
+    Revoke(Revocation),
 }
 
 /// How somebody is asked for.
@@ -108,6 +110,8 @@ pub(crate) enum Answer {
     Bytes(Vec<u8>),
     /// "This one."
     Machine(Neighbour),
+    /// "It is no longer one of us."
+    Revoked,
 }
 
 /// What a machine that has joined has to know.
@@ -146,17 +150,28 @@ impl Membership {
         })
     }
 
-    /// Invites a machine, from where the authority's key is.
-    pub(crate) fn invitation(directory: &Path, span: Duration) -> Result<Invitation, Failure> {
+    /// The key of the cell's authority, to do this with it.
+    fn authority_key(directory: &Path, what: &str) -> Result<SecretKey, Failure> {
         let path = directory.join("authority");
         if !path.exists() {
             let what = format!(
-                "the key of the cell's authority is not in {}; invite where it is",
+                "the key of the cell's authority is not in {}; {what} where it is",
                 directory.display()
             );
             return Err(Failure::Unfit(what));
         }
-        let authority = key::read(&path)?;
+        key::read(&path)
+    }
+
+    /// Sends a machine away, from where the authority's key is.
+    pub(crate) fn revocation(directory: &Path, key: PublicKey) -> Result<Revocation, Failure> {
+        let authority = Membership::authority_key(directory, "revoke")?;
+        Ok(Revocation::new(&authority, key, seconds_now()))
+    }
+
+    /// Invites a machine, from where the authority's key is.
+    pub(crate) fn invitation(directory: &Path, span: Duration) -> Result<Invitation, Failure> {
+        let authority = Membership::authority_key(directory, "invite")?;
         let now = seconds_now();
         let terms = Terms {
             expires: now.saturating_add(span.as_secs()),
@@ -318,7 +333,7 @@ impl Reception for Nobody {
 fn read_answer(key: &PublicKey, bytes: &[u8], authority: &PublicKey) -> Result<Ticket, Failure> {
     match base::decode::<Answer>(bytes, BYTES_MAX)? {
         Answer::Refused(why) => Err(Failure::Unfit(why)),
-        Answer::Bytes(_) | Answer::Machine(_) => {
+        Answer::Bytes(_) | Answer::Machine(_) | Answer::Revoked => {
             let what = "it answers something else".to_owned();
             Err(Failure::Peer { who: format!("{key:?}"), what })
         }

@@ -21,6 +21,7 @@ use directory::{Absent, message::Request};
 use group::{Ed25519, Roll, Tip};
 use lease::{Client, Policy, Terms};
 use node::{Base, Input, Join, Member, Output, Recovery, Seating, Settings};
+use overlay::Revocation;
 use wire::{Audience, Message, Slot, Word};
 
 use crate::{
@@ -58,6 +59,10 @@ const RECORDS_MAX: usize = 50_000;
 /// What has found no room, or could not be opened, is tried again after this.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// What a machine is told that the authority has sent away.
+const SENT_AWAY: &str = "the cell's authority has sent this machine away; to come back, make a new \
+                         directory and join with a new invitation";
+
 /// What reaches the group's thread.
 pub(crate) enum Post {
     /// This machine's client says something.
@@ -66,6 +71,8 @@ pub(crate) enum Post {
     Frame { from: PublicKey, bytes: Vec<u8> },
     /// A machine wants to join.
     Join { join: Box<Join>, reply: SyncSender<Answer> },
+    /// A machine is to be sent away.
+    Revoke { revocation: Revocation, reply: SyncSender<Answer> },
     /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
     Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
@@ -169,6 +176,9 @@ impl Group {
         }
         let mut out = Vec::new();
         let mut member = recovery.finish(&mut out);
+        if member.book().is_revoked(&me.0) {
+            return Err(Failure::Unfit(SENT_AWAY.into()));
+        }
         let join = membership.own_join(&key);
         let known = member.book().client(&me.0).and_then(|client| member.book().machine(client));
         let has_moved =
@@ -264,6 +274,9 @@ impl Group {
                         self.on_frame(from, bytes, &mut said, &mut out);
                     }
                     Post::Join { join, reply } => self.on_join(join, reply, &mut out),
+                    Post::Revoke { revocation, reply } => {
+                        self.on_revoke(revocation, reply, &mut out);
+                    }
                     Post::Survey(reply) => surveyors.push(reply),
                     #[cfg(test)]
                     Post::Corrupt(corruption) => self.corrupt(*corruption),
@@ -315,6 +328,7 @@ impl Group {
                 self.replace_store()?;
             }
             let mut is_book_read = !is_replaced;
+            let mut is_sent_away = false;
             let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
             for output in out.drain(..) {
@@ -343,6 +357,15 @@ impl Group {
                         }
                         is_book_read = false;
                     }
+                    Output::Revoked { machine, outcome: Ok(()) } if machine == self.me.0 => {
+                        is_sent_away = true;
+                    }
+                    Output::Revoked { machine, outcome } => {
+                        if let Some(peers) = &mut self.peers {
+                            peers.on_revoked(&machine, outcome);
+                        }
+                        is_book_read = false;
+                    }
                     Output::Replaced => {}
                     Output::Load(absent) => wanted = Some(absent),
                     Output::Stale => {
@@ -351,6 +374,11 @@ impl Group {
                         return Err(Failure::Unfit(what.into()));
                     }
                 }
+            }
+            if is_sent_away {
+                // So that it is known at the next start too.
+                self.patiently(|group| group.log.sync())?;
+                return Err(Failure::Unfit(SENT_AWAY.into()));
             }
             if !is_book_read {
                 self.read_book();
@@ -432,6 +460,23 @@ impl Group {
             _ = reply.try_send(Answer::Refused(what));
         } else if peers.await_join(&join, reply) {
             self.member.step(self.clock.now(), Input::Join(join), out);
+        }
+    }
+
+    /// A machine is to be sent away.
+    fn on_revoke(
+        &mut self,
+        revocation: Revocation,
+        reply: SyncSender<Answer>,
+        out: &mut Vec<Output>,
+    ) {
+        let is_member = self.member.replica().is_member();
+        let Some(peers) = &mut self.peers else { return };
+        if !is_member {
+            let what = "this machine has no vote; ask where a member of the group is".to_owned();
+            _ = reply.try_send(Answer::Refused(what));
+        } else if peers.await_revocation(&revocation, reply) {
+            self.member.step(self.clock.now(), Input::Revoke(revocation), out);
         }
     }
 

@@ -31,6 +31,7 @@ mod control;
 mod fsck;
 mod machine;
 mod neighbours;
+mod revoke;
 
 pub use clock::Clock;
 pub use content::Content;
@@ -46,4 +47,5 @@ pub use net::{
     Asker, Away, Key, Lane, LaneLimits, LaneStanding, Limits, Lookout, Network, PeerStanding,
     Reception, Refusals, Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
 };
+pub use revoke::{Revoked, Revoker};
 pub use store::Store;

@@ -33,7 +33,7 @@ use overlay::{Code, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Fsck, Neighbours, Store,
+    Content, Failure, Fsck, Neighbours, Revoker, Store,
     ballast::Ballast,
     cell::{self, Membership},
     clock::Clock,
@@ -250,6 +250,12 @@ impl Machine {
             content: Arc::clone(&self.content),
             is_shared: self.neighbours.can_be(),
         }
+    }
+
+    /// Who sends machines of the cell away.
+    pub fn revoker(&self) -> Revoker {
+        let (directory, inbox) = (self.directory.clone(), Arc::clone(&self.inbox));
+        Revoker { directory, inbox, machines: self.standing().machines, lookout: self.lookout() }
     }
 
     /// How it stands.

@@ -99,7 +99,7 @@ impl Book {
     }
 
     /// Sends a machine away, if the authority says so. Says which.
-    pub fn revoke(
+    pub(crate) fn revoke(
         &mut self,
         revocation: &Revocation,
         authority: &PublicKey,

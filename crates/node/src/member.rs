@@ -10,7 +10,7 @@ use base::{Digest, Instant, Machine as _, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
 use group::{Decision, Notary, Replica, Seat, Tip};
 use lease::Client;
-use overlay::Refused;
+use overlay::{Refused, Revocation};
 use wire::{Message, Slot};
 
 use crate::{
@@ -48,6 +48,8 @@ pub enum Input {
     },
     /// A machine wants to be one of the cell, or says where it is now.
     Join(Box<Join>),
+    /// The authority sends a machine away, as somebody says.
+    Revoke(Revocation),
     /// All records of the log up to this mark are safe on disk.
     Persisted {
         /// The mark.
@@ -77,6 +79,13 @@ pub enum Output {
         machine: PublicKey,
         /// Which client it is, or why it may not be one.
         outcome: Result<Client, Refused>,
+    },
+    /// A machine was sent away, or was to be.
+    Revoked {
+        /// The machine's key.
+        machine: PublicKey,
+        /// Why it may stay, if it may.
+        outcome: Result<(), Refused>,
     },
     /// Show a client something that it need not believe.
     Show {
@@ -325,6 +334,10 @@ impl<N: Notary + Clone> Member<N> {
         key: Option<PublicKey>,
         out: &mut Vec<Output>,
     ) {
+        if key.is_some_and(|key| self.book.is_revoked(&key)) {
+            self.strange += 1;
+            return;
+        }
         self.note(now, key.as_ref());
         // Nothing would come of it, so it must not cost a place in the log.
         if !(self.directory.hears(from) || self.admitting.contains(&from)) {
@@ -353,6 +366,11 @@ impl<N: Notary + Clone> Member<N> {
     }
 
     fn on_told(&mut self, now: Instant, from: Seat, bytes: &[u8], out: &mut Vec<Output>) {
+        // A member that was sent away keeps its seat until another takes it, and is away for the others.
+        if self.book.is_revoked(&from.key) {
+            self.strange += 1;
+            return;
+        }
         self.note(now, Some(&from.key));
         if self.due.len() >= DUE_MAX {
             // Whoever can't keep up asks for what it has missed when it can.
@@ -427,6 +445,19 @@ impl<N: Notary + Clone> Member<N> {
                 out.push(Output::Joined { machine, outcome: Ok(client) });
             }
             (Ok(()), _) => self.order(now, Order::Join(join), out),
+        }
+    }
+
+    fn on_revoke(&mut self, now: Instant, revocation: Revocation, out: &mut Vec<Output>) {
+        let Some(authority) = &self.identity.authority else { return };
+        // One that the authority has not made is for no machine at all.
+        let Ok((machine, _)) = revocation.verify(authority) else {
+            self.strange += 1;
+            return;
+        };
+        match self.book.is_revoked(&machine) {
+            true => out.push(Output::Revoked { machine, outcome: Ok(()) }),
+            false => self.order(now, Order::Revoke(revocation), out),
         }
     }
 
@@ -558,6 +589,19 @@ impl<N: Notary + Clone> Member<N> {
                 let (client, users) = admitted.ok()?;
                 Some(Command::Admit { client, users })
             }
+            Order::Revoke(revocation) => {
+                let authority = self.identity.authority?;
+                let (machine, _) = revocation.verify(&authority).ok()?;
+                let outcome = self.book.revoke(&revocation, &authority).map(drop);
+                if let Some(attendance) = &mut self.attendance {
+                    attendance.on_change();
+                }
+                if is_news {
+                    out.push(Output::Revoked { machine, outcome });
+                }
+                // Nobody hears it any more, so its leases end with its session.
+                None
+            }
         }
     }
 
@@ -614,6 +658,7 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
                 self.order(now, Order::Do { command, by: None }, out);
             }
             Input::Join(join) => self.on_join(now, join, out),
+            Input::Revoke(revocation) => self.on_revoke(now, revocation, out),
             Input::Persisted { mark } => {
                 self.group(now, group::Input::Persisted { mark }, out);
             }

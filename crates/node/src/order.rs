@@ -4,6 +4,7 @@ use base::{Digest, Malformed, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 use directory::Command;
 use group::{Notary, Seal, Sealable as _};
+use overlay::Revocation;
 use wire::Said;
 
 use crate::book::Join;
@@ -13,7 +14,6 @@ pub(crate) const BYTES_MAX: usize = wire::BYTES_MAX / 2;
 
 /// Something that the group is to decide.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-#[expect(clippy::large_enum_variant, reason = "nearly all of them are commands")]
 pub enum Order {
     /// A command, and who answers for it. In a group of one nobody has to: that one has heard it itself.
     Do {
@@ -24,6 +24,8 @@ pub enum Order {
     },
     /// A machine wants to be one of the cell; its certificate answers for it.
     Join(Box<Join>),
+    /// The authority sends a machine away; its seal is on it.
+    Revoke(Revocation),
 }
 
 impl Order {
@@ -49,6 +51,9 @@ impl Order {
             Order::Do { command: Command::Tick, by: None } => true,
             Order::Do { .. } => false,
             Order::Join(join) => authority.is_some_and(|authority| join.check(authority).is_ok()),
+            Order::Revoke(revocation) => {
+                authority.is_some_and(|authority| revocation.verify(authority).is_ok())
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ fn help_texts_are_as_agreed() {
         "init",
         "invite",
         "join",
+        "revoke",
         "run",
         "mount",
         "umount",

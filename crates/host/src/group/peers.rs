@@ -16,6 +16,7 @@ use base::PublicKey;
 use client::Ear;
 use group::{Ed25519, Roll};
 use node::{Book, Join};
+use overlay::Revocation;
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
@@ -51,6 +52,8 @@ pub(crate) struct Peers {
     /// Who waits until then to hear whether a machine has joined. At most [`JOINING_MAX`]. These go before the
     /// network, which waits for them.
     joining: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
+    /// Who waits until then to hear whether a machine was sent away. At most [`JOINING_MAX`].
+    revoking: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     network: Arc<Network>,
     neighbours: Arc<Neighbours>,
     ear: Ear<Ed25519>,
@@ -66,6 +69,8 @@ struct Door {
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
     known: Mutex<BTreeSet<PublicKey>>,
+    /// Those who were sent away. As many as the group remembers.
+    gone: Mutex<BTreeSet<PublicKey>>,
     /// Bytes of frames that wait for the member. At most [`FRAME_BYTES_MAX`].
     waiting: AtomicUsize,
     /// Whether it answers wrongly, in tests.
@@ -87,11 +92,24 @@ impl Door {
     fn known(&self) -> std::sync::MutexGuard<'_, BTreeSet<PublicKey>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn gone(&self) -> std::sync::MutexGuard<'_, BTreeSet<PublicKey>> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the group decide something, and waits for what comes of it.
+    fn submit(&self, post: impl FnOnce(SyncSender<Answer>) -> Post) -> Answer {
+        let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        self.inbox.post(post(reply));
+        let late = "the group does not answer; look at `croft status` there, and try again";
+        answer.recv_timeout(JOIN_MAX).unwrap_or_else(|_| Answer::Refused(late.into()))
+    }
 }
 
 impl Reception for Door {
     fn welcome(&self, key: &PublicKey) -> Welcome {
         match self.known().contains(key) {
+            _ if self.gone().contains(key) => Welcome::Refused,
             true => Welcome::Known,
             false => Welcome::Stranger,
         }
@@ -109,11 +127,14 @@ impl Reception for Door {
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8> {
         let answer = match base::decode(&bytes, ERRAND_BYTES_MAX) {
             Ok(Errand::Join(mut join)) if *join.certificate.machine() == from.key => {
-                let (reply, answer) = std::sync::mpsc::sync_channel(1);
                 join.heard = seconds_now();
-                self.inbox.post(Post::Join { join, reply });
-                let late = "the group does not answer; look at `croft status` there, and try again";
-                answer.recv_timeout(JOIN_MAX).unwrap_or_else(|_| Answer::Refused(late.into()))
+                self.submit(|reply| Post::Join { join, reply })
+            }
+            Ok(Errand::Revoke(_)) if !from.is_known => {
+                Answer::Refused("only machines of the cell may pass that on".into())
+            }
+            Ok(Errand::Revoke(revocation)) => {
+                self.submit(|reply| Post::Revoke { revocation, reply })
             }
             Ok(Errand::Read { .. }) if !self.is_neighbour(from) => {
                 Answer::Refused("only machines of the cell may read".into())
@@ -158,13 +179,14 @@ impl Peers {
         let ear = ear.ok_or_else(|| {
             Failure::Unfit("the members of the group are none; put `cell` back from a copy".into())
         })?;
-        let (known, waiting) = (Mutex::default(), AtomicUsize::new(0));
+        let (known, gone, waiting) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let beside = Arc::clone(&neighbours);
         let door = Arc::new(Door {
             inbox,
             content,
             neighbours: beside,
             known,
+            gone,
             waiting,
             #[cfg(test)]
             misanswers: Default::default(),
@@ -177,6 +199,7 @@ impl Peers {
             directory: directory.into(),
             membership,
             joining: BTreeMap::new(),
+            revoking: BTreeMap::new(),
             network,
             neighbours,
             ear,
@@ -242,16 +265,35 @@ impl Peers {
 
     /// Somebody wants to join, and waits for the answer. Whether there is room for one more.
     pub(super) fn await_join(&mut self, join: &Join, reply: SyncSender<Answer>) -> bool {
-        let now = Instant::now();
-        self.joining.retain(|_, (_, until)| *until > now);
-        let has_room = self.joining.len() < JOINING_MAX;
-        if has_room {
-            self.joining.insert(*join.certificate.machine(), (reply, now + JOIN_MAX));
-        } else {
-            let what = "too many machines join at once; try again in a moment".to_owned();
-            _ = reply.try_send(Answer::Refused(what));
+        wait(&mut self.joining, *join.certificate.machine(), reply)
+    }
+
+    /// Somebody wants a machine sent away, and waits for the answer. Whether there is room for one more.
+    pub(super) fn await_revocation(
+        &mut self,
+        revocation: &Revocation,
+        reply: SyncSender<Answer>,
+    ) -> bool {
+        match revocation.verify(&self.membership.authority) {
+            Ok((machine, _)) => wait(&mut self.revoking, machine, reply),
+            Err(refused) => {
+                _ = reply.try_send(Answer::Refused(refused.to_string()));
+                false
+            }
         }
-        has_room
+    }
+
+    /// A machine was sent away, or may stay.
+    pub(super) fn on_revoked(
+        &mut self,
+        machine: &PublicKey,
+        outcome: Result<(), overlay::Refused>,
+    ) {
+        if let Some((reply, _)) = self.revoking.remove(machine) {
+            let refused = |refused: overlay::Refused| Answer::Refused(refused.to_string());
+            // Whoever waited may be gone.
+            _ = reply.try_send(outcome.map_or_else(refused, |()| Answer::Revoked));
+        }
     }
 
     /// A machine that may be known says where it is, itself: nobody else could have asked to join with its key.
@@ -303,12 +345,19 @@ impl Peers {
             .partition(|machine| book.is_revoked(&machine.key));
         for Neighbour { key, .. } in &gone {
             self.door.known().remove(key);
-            self.network.forget(key);
+            if self.door.gone().insert(*key) {
+                eprintln!(
+                    "croft: the cell's authority has sent {key:?} away; it is not let in any more"
+                );
+            }
         }
         for machine in &machines {
             self.meet(machine);
         }
         self.network.reconsider();
+        for Neighbour { key, .. } in &gone {
+            self.network.forget(key);
+        }
         // An empty book is that of somebody who has not heard of anything yet.
         if machines != self.membership.machines && book.client(me).is_some() {
             self.neighbours.read_book(machines.iter().cloned());
@@ -333,4 +382,22 @@ impl Peers {
             eprintln!("croft: {failure}; going on without");
         }
     }
+}
+
+/// Notes who waits for what comes of a machine. Whether there is room for one more.
+fn wait(
+    waiting: &mut BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
+    machine: PublicKey,
+    reply: SyncSender<Answer>,
+) -> bool {
+    let now = Instant::now();
+    waiting.retain(|_, (_, until)| *until > now);
+    let has_room = waiting.len() < JOINING_MAX;
+    if has_room {
+        waiting.insert(machine, (reply, now + JOIN_MAX));
+    } else {
+        let what = "too many machines join or leave at once; try again in a moment".to_owned();
+        _ = reply.try_send(Answer::Refused(what));
+    }
+    has_room
 }

@@ -260,3 +260,63 @@ fn a_machine_that_has_moved_is_found_by_the_others() {
         machine.stop().unwrap();
     }
 }
+
+#[test]
+fn a_machine_that_was_sent_away_is_refused_and_its_seat_is_taken() {
+    let mut cell = hasty_cell("revoked", 5);
+    let keys: Vec<crate::Key> = cell.iter().map(|(_, machine)| key_of(machine)).collect();
+    let work = mkdir(&cell[4].1, &FileId::ROOT, "work");
+    let revoke = |by: &Machine, digits: &str| by.revoker().revoke(digits);
+    let digits = keys[1].to_string();
+    let refusal = revoke(&cell[2].1, &digits[..8]).unwrap_err().to_string();
+    assert!(refusal.contains("revoke where it is"), "{refusal}");
+    for (digits, why) in [("", "no machine of the cell"), (&keys[0].to_string(), "itself away")] {
+        let refusal = revoke(&cell[0].1, digits).unwrap_err().to_string();
+        assert!(refusal.contains(why), "{refusal}");
+    }
+    let (second, two) = cell.remove(1);
+    two.stop().unwrap();
+    let revoked = revoke(&cell[0].1, &digits[..8]).unwrap();
+    assert_eq!(revoked, crate::Revoked { key: keys[1], was_member: true, has_successor: true });
+    until("its seat is taken", || {
+        cell.iter().all(|(_, m)| has_vote(m, &keys[4]) && !has_vote(m, &keys[1]))
+    });
+    let knows = |machine: &Machine| machine.standing().machines.iter().any(|m| m.key == keys[1]);
+    until("nobody knows it", || !cell.iter().any(|(_, machine)| knows(machine)));
+    mkdir(&cell[2].1, &work, "without");
+    assert_eq!(names(&cell[3].1, &work), ["without"]);
+    // It has not heard of it, so it comes back as if nothing had happened.
+    let two = start_hasty(&second);
+    let turned = |machine: &Machine| machine.standing().refused.unwrap().unwelcome;
+    until("it is turned away", || cell.iter().all(|(_, machine)| turned(machine) > 0));
+    let (first, one) = cell.remove(0);
+    one.stop().unwrap();
+    let one = start_hasty(&first);
+    until("it is turned away", || turned(&one) > 0);
+    drop((one, two));
+    for (_, machine) in cell {
+        machine.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_member_without_a_successor_is_away_for_the_others_once_it_was_sent_away() {
+    let mut cell = hasty_cell("lonely", 4);
+    let key = key_of(&cell[3].1);
+    let revoked = cell[0].1.revoker().revoke(&key.to_string()).unwrap();
+    assert_eq!(revoked, crate::Revoked { key, was_member: true, has_successor: false });
+    let (fourth, four) = cell.remove(3);
+    mkdir(&cell[1].1, &FileId::ROOT, "without");
+    assert_eq!(names(&cell[2].1, &FileId::ROOT), ["without"]);
+    assert_eq!(members(&cell[0].1), 4, "it still counts");
+    // Whether it has heard of it before it was cut off, or not.
+    let failure = four.standing().group.failure;
+    drop(four);
+    if failure.is_some_and(|failure| failure.contains("sent this machine away")) {
+        let refusal = fourth.refusal();
+        assert!(refusal.contains("sent this machine away"), "{refusal}");
+    }
+    for (_, machine) in cell {
+        machine.stop().unwrap();
+    }
+}
