@@ -102,6 +102,9 @@ impl Tree {
                 if given_up.is_err() {
                     eprintln!("croft: giving something up failed by a mistake of ours; it goes all the same");
                     desk.give_up(again);
+                    if let Some(tree) = tree.upgrade() {
+                        lock(&tree.yielding).clear();
+                    }
                 }
             }
         })?;
