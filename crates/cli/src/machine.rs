@@ -131,7 +131,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// How long a stop waits for a mount that nobody uses.
 const STOP_MAX: Duration = Duration::from_secs(2);
 /// How long a machine still serves others whose parent has died with its own.
-const LINGER: Duration = Duration::from_secs(2);
+const LINGER: Duration = Duration::from_secs(5);
 /// Signals that come together are one: a terminal and a program may both tell us.
 const TOGETHER: Duration = Duration::from_millis(500);
 

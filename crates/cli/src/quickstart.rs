@@ -135,7 +135,8 @@ fn form(args: &Args, fleet: &mut Fleet) -> anyhow::Result<bool> {
 /// Waits until nobody runs these machines any more: those whose parent was killed take a moment to stop.
 /// False if somebody wants it to stop first.
 fn await_rest(homes: &[PathBuf], fleet: &mut Fleet) -> anyhow::Result<bool> {
-    let until = Instant::now() + PATIENCE;
+    // One that can't push what was done any more tries for a minute.
+    let until = Instant::now() + 2 * PATIENCE;
     while let Some(home) = homes.iter().find(|home| Machine::is_running(home)) {
         if machine::look(home).is_ok() || Instant::now() > until {
             bail!("the machine in {} runs already; stop it first", home.display());
