@@ -184,7 +184,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             }
         }
     });
-    lock(&running).is_stopping = true;
+    {
+        let mut running = lock(&running);
+        running.is_stopping = true;
+        running.machine.desk().hurry();
+    }
     drop((stop, control));
     _ = tidier.join();
     let running = Arc::into_inner(running).context("somebody still uses the machine")?;

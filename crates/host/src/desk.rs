@@ -8,7 +8,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::Duration,
@@ -28,6 +28,8 @@ use crate::{clock::Clock, group::Post, mailbox::Mailbox};
 
 /// The longest that a call waits.
 pub const CALL_MAX: Duration = Duration::from_secs(60);
+/// And when the machine is about to stop: with too many others gone, nobody would ever answer.
+const CALL_LAST_MAX: Duration = Duration::from_secs(15);
 /// While something is under way, deadlines are looked at as often as this.
 const BEAT: Duration = Duration::from_millis(100);
 
@@ -61,6 +63,8 @@ pub struct Desk {
     /// The next number of a content.
     version_next: AtomicU64,
     me: lease::Client,
+    /// The machine is about to stop.
+    is_ending: AtomicBool,
     memory: Mutex<Option<Weak<dyn Memory>>>,
     clock: Clock,
     group: Arc<Mailbox<Post>>,
@@ -129,6 +133,7 @@ impl Desk {
             relied_until,
             version_next,
             me,
+            is_ending: AtomicBool::new(false),
             memory,
             clock,
             group,
@@ -171,7 +176,8 @@ impl Desk {
         let waiting = Arc::new(Waiting::default());
         state.waiting.insert(call, Arc::clone(&waiting));
         drop(state);
-        if let Some(result) = waiting.wait(CALL_MAX) {
+        let most = if self.is_ending.load(Ordering::Relaxed) { CALL_LAST_MAX } else { CALL_MAX };
+        if let Some(result) = waiting.wait(most) {
             return result;
         }
         self.step(&mut self.lock(), Input::Cancel { call }, &mut |_, with| Some(with));
@@ -210,6 +216,11 @@ impl Desk {
     /// All is told that there was to tell of something that is wanted back.
     pub fn give_up(&self, wanted: Wanted) {
         self.step(&mut self.lock(), Input::Yield(wanted), &mut |_, with| Some(with));
+    }
+
+    /// The machine is about to stop: from now on nobody waits for long.
+    pub fn hurry(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// The place of the last operation that was performed here.

@@ -91,7 +91,8 @@ fn four_machines_go_on_when_one_is_killed_and_it_comes_back_by_itself() {
     assert!(quickstart.said[0].starts_with("a cell of 4 machines"), "all that there are");
     assert_eq!(names(&mount("mnt")), ["before", "without"]);
     fs::create_dir(mount("mnt/last")).unwrap();
-    // As if it were killed: each machine stops by itself, and what was done is pushed first.
+    fs::File::open(mount("mnt")).unwrap().sync_all().unwrap();
+    // As if it were killed: each machine stops by itself, and what was synced is there.
     drop(quickstart);
     let is_over = |number| {
         let home = directory.join(format!("machine-{number}"));
