@@ -38,6 +38,9 @@ const FSX: Need = Need {
     source: "cargo install --locked --debug --root target/tools fsx --version 0.3.2",
 };
 
+/// Tests on mounts are ended after ten minutes, if they are not asked for more.
+const PATIENCE: &str = "CROFT_TEST_MINUTES=600";
+
 static RUNS: &[Run] = &[
     Run {
         name: "fuzz-file-id",
@@ -202,6 +205,7 @@ static RUNS: &[Run] = &[
         needs: &[],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_KILL_ROUNDS=500",
             "cargo",
             "test",
@@ -221,6 +225,7 @@ static RUNS: &[Run] = &[
         needs: &[],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_POWER_ROUNDS=100",
             "cargo",
             "test",
@@ -240,6 +245,7 @@ static RUNS: &[Run] = &[
         needs: &[FSX],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_FSX_OPS=100000",
             "cargo",
             "test",
@@ -259,6 +265,7 @@ static RUNS: &[Run] = &[
         needs: &[],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_MEMORY_FILES=1000000",
             "cargo",
             "test",
@@ -278,6 +285,7 @@ static RUNS: &[Run] = &[
         needs: &[],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_RACE_DEEDS=100000",
             "cargo",
             "test",
@@ -297,6 +305,7 @@ static RUNS: &[Run] = &[
         needs: &[],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_BANK_KILLS=100",
             "CROFT_BANK_FREEZES=100",
             "cargo",
@@ -317,6 +326,7 @@ static RUNS: &[Run] = &[
         needs: &[],
         words: &[
             "env",
+            PATIENCE,
             "CROFT_NAMES=100000",
             "cargo",
             "test",

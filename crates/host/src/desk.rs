@@ -2,7 +2,7 @@
 //!
 //! A call that the client can answer at once is answered on the caller's own thread. Another waits for
 //! what the group says, but never longer than [`CALL_MAX`]: whoever waits in the kernel can't be
-//! interrupted.
+//! interrupted. A slow disk of this machine is waited for, as with any file system.
 
 use std::{
     collections::BTreeMap,
@@ -30,6 +30,8 @@ use crate::{clock::Clock, group::Post, mailbox::Mailbox};
 pub const CALL_MAX: Duration = Duration::from_secs(60);
 /// And when the machine is about to stop: with too many others gone, nobody would ever answer.
 const CALL_LAST_MAX: Duration = Duration::from_secs(15);
+/// Whoever is at work for longer than this waits for the disk.
+const SLOW: Duration = Duration::from_secs(1);
 /// While something is under way, deadlines are looked at as often as this.
 const BEAT: Duration = Duration::from_millis(100);
 
@@ -177,7 +179,11 @@ impl Desk {
         state.waiting.insert(call, Arc::clone(&waiting));
         drop(state);
         let most = if self.is_ending.load(Ordering::Relaxed) { CALL_LAST_MAX } else { CALL_MAX };
-        if let Some(result) = waiting.wait(most) {
+        let mut result = waiting.wait(most);
+        while result.is_none() && self.group.away() > SLOW {
+            result = waiting.wait(CALL_LAST_MAX);
+        }
+        if let Some(result) = result {
             return result;
         }
         self.step(&mut self.lock(), Input::Cancel { call }, &mut |_, with| Some(with));

@@ -56,6 +56,8 @@ const QUIET: Duration = Duration::from_secs(5);
 const CHANGES_MAX: usize = 25_000;
 /// The most records at hand; beyond, all go that are in the store.
 const RECORDS_MAX: usize = 50_000;
+/// A disk that takes longer is told of.
+const SLOW: Duration = Duration::from_secs(10);
 /// What has found no room, or could not be opened, is tried again after this.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -303,6 +305,13 @@ impl Group {
             }
             self.release();
             self.tell_standing();
+            let away = self.inbox.away();
+            if away > SLOW {
+                let seconds = away.as_secs();
+                eprintln!(
+                    "croft: the disk is slow or busy; everything has waited {seconds} s for it"
+                );
+            }
         }
         self.checkpoint()
     }

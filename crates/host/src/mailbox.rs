@@ -5,7 +5,7 @@
 use std::{
     collections::VecDeque,
     sync::{Condvar, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The queue.
@@ -21,11 +21,13 @@ pub(crate) struct Mailbox<T> {
 struct State<T> {
     letters: VecDeque<T>,
     is_closed: bool,
+    /// Since when whoever takes letters is at work on some.
+    away: Option<Instant>,
 }
 
 impl<T> Mailbox<T> {
     pub(crate) fn new(count_max: usize) -> Mailbox<T> {
-        let state = Mutex::new(State { letters: VecDeque::new(), is_closed: false });
+        let state = Mutex::new(State { letters: VecDeque::new(), is_closed: false, away: None });
         Mailbox { state, arrived: Condvar::new(), count_max }
     }
 
@@ -49,6 +51,7 @@ impl<T> Mailbox<T> {
     /// empty.
     pub(crate) fn take(&self, wait: Option<Duration>) -> Option<VecDeque<T>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.away = None;
         if state.letters.is_empty() && !state.is_closed {
             state = match wait {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -59,14 +62,24 @@ impl<T> Mailbox<T> {
             };
         }
         let is_over = state.is_closed && state.letters.is_empty();
+        state.away = (!is_over).then(Instant::now);
         (!is_over).then(|| std::mem::take(&mut state.letters))
     }
 
     /// Waits so long, or until it is closed. Whether it is still open.
     pub(crate) fn rest(&self, wait: Duration) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.away = None;
         let rested = self.arrived.wait_timeout_while(state, wait, |state| !state.is_closed);
-        !rested.unwrap_or_else(PoisonError::into_inner).0.is_closed
+        let mut state = rested.unwrap_or_else(PoisonError::into_inner).0;
+        state.away = Some(Instant::now());
+        !state.is_closed
+    }
+
+    /// How long whoever takes letters has been at work on the last ones. Nothing while it waits.
+    pub(crate) fn away(&self) -> Duration {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.away.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Nothing more will come.
@@ -85,6 +98,18 @@ mod tests {
         let mailbox = Mailbox::new(2);
         assert_eq!([0, 1, 2].map(|letter| mailbox.post(letter)), [true, true, false]);
         assert_eq!(mailbox.take(None).unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn whoever_takes_letters_is_away_until_it_comes_for_more() {
+        let mailbox = Mailbox::new(2);
+        mailbox.post(7);
+        assert_eq!(mailbox.away(), Duration::ZERO);
+        mailbox.take(None).unwrap();
+        assert!(mailbox.away() > Duration::ZERO);
+        mailbox.close();
+        mailbox.take(None);
+        assert_eq!(mailbox.away(), Duration::ZERO);
     }
 
     #[test]

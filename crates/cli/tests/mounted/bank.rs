@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     cell::{Scratch, can_mount},
@@ -81,12 +81,11 @@ fn every_token_is_there_exactly_once_through_kills_and_freezes() {
         } else {
             let is_long = draw.below(5) == 0 || left.is_empty();
             let pause = if is_long { LONG } else { Duration::from_millis(draw.below(3_000)) };
-            kill_process(pid, Signal::STOP).unwrap();
+            let _frozen = Frozen::new(pid);
             let start = Instant::now();
             while start.elapsed() < pause {
                 thread::park_timeout(pause - start.elapsed());
             }
-            kill_process(pid, Signal::CONT).unwrap();
         }
     }
     is_over.store(true, Ordering::Relaxed);
@@ -118,15 +117,18 @@ fn nobody_reads_what_was_changed_while_a_machine_was_frozen() {
     let reader = fs::File::open(&old).unwrap();
     assert_eq!(fs::read_to_string(&old).unwrap(), "before");
     let pid = quickstart.pid_now(2);
-    kill_process(pid, Signal::STOP).unwrap();
+    let frozen = Frozen::new(pid);
     // It waits until the session of the other has lapsed. The bytes are on the frozen machine, so others come.
     let start = Instant::now();
     let replaced = mounts[2].join("new");
     fs::write(&replaced, "after!").unwrap();
     fs::rename(&replaced, &new).unwrap();
     let waited = start.elapsed();
-    assert!(waited < LONG, "a dead machine delays others by no more than its session: {waited:?}");
-    kill_process(pid, Signal::CONT).unwrap();
+    assert!(
+        waited < PATIENCE,
+        "a dead machine delays others by no more than its session: {waited:?}"
+    );
+    drop(frozen);
     assert_eq!(fs::read_to_string(&old).unwrap(), "after!");
     let mut bytes = [0; 6];
     // What was open has lost its name, and is what it was.
@@ -134,6 +136,22 @@ fn nobody_reads_what_was_changed_while_a_machine_was_frozen() {
     assert!(read.is_err() || bytes == *b"before", "{read:?} {bytes:?}");
     drop(reader);
     quickstart.interrupt();
+}
+
+/// A process that stands still, until this is dropped.
+struct Frozen(Pid);
+
+impl Frozen {
+    fn new(pid: Pid) -> Frozen {
+        kill_process(pid, Signal::STOP).unwrap();
+        Frozen(pid)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
+    }
 }
 
 /// Moves tokens from anywhere to anywhere; how often there was nothing to move, or nobody who did it.

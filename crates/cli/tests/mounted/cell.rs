@@ -15,6 +15,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::watch::{self, Watch};
+
 /// Says why a test checks nothing.
 pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
@@ -96,8 +98,11 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A new directory that goes at the end.
-pub struct Scratch(pub PathBuf);
+/// A new directory that goes at the end, with all that runs and is mounted in it.
+pub struct Scratch(
+    pub PathBuf,
+    #[expect(dead_code, reason = "it watches as long as it lives")] Watch,
+);
 
 impl Scratch {
     pub fn new() -> Scratch {
@@ -111,12 +116,15 @@ impl Scratch {
         fs::create_dir(&path).unwrap();
         // Other users than ours pass through it.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Scratch(path)
+        let watch = Watch::new(&path);
+        Scratch(path, watch)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        // Else what is in the mounts would go too, or everything hang.
+        watch::end(&self.0);
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -269,24 +277,12 @@ impl Drop for Cell {
         if std::thread::panicking() {
             eprintln!("the machine said: {}", self.talk());
         }
+        watch::end(&self.path);
         if let Some(mut child) = self.child.take() {
-            abort_connection(&self.path);
-            self.clear();
             let _ = child.kill();
             let _ = child.wait();
         }
         self.clear();
         let _ = fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700));
-    }
-}
-
-/// Ends every request that hangs in a mount, so that nobody waits for a machine for ever.
-fn abort_connection(path: &Path) {
-    // Asking the mount itself could hang; the kernel's table tells its number.
-    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let line = table.lines().find(|line| line.split(' ').nth(4) == path.to_str());
-    let device = line.and_then(|line| line.split(' ').nth(2));
-    if let Some((_, minor)) = device.and_then(|device| device.split_once(':')) {
-        let _ = fs::write(format!("/sys/fs/fuse/connections/{minor}/abort"), "1");
     }
 }

@@ -14,6 +14,7 @@
 
 mod cell;
 mod draw;
+mod watch;
 
 mod bytes;
 mod locks;

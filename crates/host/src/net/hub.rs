@@ -321,6 +321,10 @@ async fn greet(hub: Arc<Hub>, incoming: Incoming, slot: Slot) {
 }
 
 fn turn_down(hub: &Hub, from: SocketAddr, error: &ConnectionError) {
+    if *error == ConnectionError::LocallyClosed {
+        // We are about to stop.
+        return;
+    }
     let is_version = matches!(
         error,
         ConnectionError::TransportError(error) if u64::from(error.code) == ALERT_VERSION
