@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use base::{Digest, Domain, PublicKey, SecretKey};
+use base::{Digest, Domain, FileId, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 use group::{Ed25519, Roll, Seat, Tip};
 use lease::Client;
@@ -84,6 +84,8 @@ pub(crate) enum Errand {
         /// How many.
         length: u64,
     },
+    /// "What you sent of this file is not what the directory says. Look at it."
+    Look(FileId),
     /// "Who is that?"
     Who(Whom),
     /// "The authority sends a machine away."
@@ -108,6 +110,8 @@ pub(crate) enum Answer {
     Refused(String),
     /// "These."
     Bytes(Vec<u8>),
+    /// "I will, soon."
+    Looking,
     /// "This one."
     Machine(Neighbour),
     /// "It is no longer one of us."
@@ -333,10 +337,6 @@ impl Reception for Nobody {
 fn read_answer(key: &PublicKey, bytes: &[u8], authority: &PublicKey) -> Result<Ticket, Failure> {
     match base::decode::<Answer>(bytes, BYTES_MAX)? {
         Answer::Refused(why) => Err(Failure::Unfit(why)),
-        Answer::Bytes(_) | Answer::Machine(_) | Answer::Revoked => {
-            let what = "it answers something else".to_owned();
-            Err(Failure::Peer { who: format!("{key:?}"), what })
-        }
         Answer::Joined(ticket) => {
             // Else anybody at that address could make up a cell.
             let vouched = ticket.certificate.verify(authority, seconds_now()).map_err(unfit)?;
@@ -348,6 +348,10 @@ fn read_answer(key: &PublicKey, bytes: &[u8], authority: &PublicKey) -> Result<T
                 return Err(Failure::Peer { who: format!("{key:?}"), what });
             }
             Ok(*ticket)
+        }
+        _ => {
+            let what = "it answers something else".to_owned();
+            Err(Failure::Peer { who: format!("{key:?}"), what })
         }
     }
 }

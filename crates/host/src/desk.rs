@@ -43,6 +43,8 @@ pub trait Memory: Send + Sync {
     /// The right to change contents in this is wanted back: what is not told has to be, and then
     /// [`Desk::give_up`].
     fn recalled(&self, wanted: Wanted);
+    /// The directory may not know of the bytes that these files have here.
+    fn look(&self, files: Vec<FileId>);
 }
 
 /// What the client says to its group.
@@ -224,6 +226,12 @@ impl Desk {
         self.step(&mut self.lock(), Input::Yield(wanted), &mut |_, with| Some(with));
     }
 
+    /// The directory may not know of the bytes that these files have here. Whether there is anybody to look.
+    pub(crate) fn look(&self, files: Vec<FileId>) -> bool {
+        let memory = self.memory();
+        memory.map(|memory| memory.look(files)).is_some()
+    }
+
     /// The machine is about to stop: from now on nobody waits for long.
     pub fn hurry(&self) {
         self.is_ending.store(true, Ordering::Relaxed);
@@ -335,6 +343,11 @@ impl Desk {
                 Output::Lost { operations, refused, .. } => {
                     state.lost_until = state.client.place();
                     self.losses.fetch_add(1, Ordering::AcqRel);
+                    let written = |operation: &Operation| match &operation.act {
+                        Act::SetContent { file, .. } => Some(file.clone()),
+                        _ => None,
+                    };
+                    self.look(operations.iter().filter_map(written).collect());
                     (self.on_lost)(Lost { operations, refused });
                 }
             }

@@ -43,6 +43,15 @@ pub enum Failure {
         /// What is wrong, and what can be done.
         what: String,
     },
+    /// Another machine has sent bytes, and the directory says that they are others.
+    #[error(
+        "{who}: the bytes that it sends are not those that were written; look at its disk, and whether it is mounted \
+         there"
+    )]
+    Unlike {
+        /// Its key.
+        who: String,
+    },
     /// An earlier failure has put this out of use.
     #[error(
         "stopped after an earlier failure; look at its message, mend the cause and start again"

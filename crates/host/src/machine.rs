@@ -200,6 +200,7 @@ impl Machine {
         let recovery = directory.join("recovery");
         let on_lost = Box::new(move |lost| keep(&recovery, clock, lost));
         let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);
+        neighbours.serve(&desk);
         let served = Arc::clone(&desk);
         let server = thread::Builder::new().name("group".into());
         let server = server.spawn(move || group.run(&served));

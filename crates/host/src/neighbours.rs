@@ -10,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{Digest, Domain, Hasher, PublicKey};
+use base::{Digest, Domain, FileId, Hasher, PublicKey};
 use group::Roll;
 use lease::Client;
 
 use crate::{
-    Content, Failure, Network,
+    Content, Desk, Failure, Network,
     cell::{ANSWER_BYTES_MAX, Answer, Errand, Neighbour, Whom},
 };
 
@@ -39,6 +39,8 @@ struct Known {
     network: Weak<Network>,
     machines: BTreeMap<Client, Neighbour>,
     members: Vec<PublicKey>,
+    /// This machine's own client.
+    desk: Weak<Desk>,
 }
 
 impl Neighbours {
@@ -53,10 +55,10 @@ impl Neighbours {
     }
 
     /// Fetches the content of a file from its home and hands it over piece by piece, in order. If it is not what
-    /// it should be, this is known only at the end.
+    /// it should be, this is known only at the end, and its home is told to look.
     pub fn fetch(
         &self,
-        serial: u64,
+        (serial, file): (u64, &FileId),
         content: &directory::record::Content,
         mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -96,9 +98,10 @@ impl Neighbours {
         }
         match content.digest.is_some_and(|digest| digest != hasher.finish()) {
             true => {
-                let what =
-                    "the bytes that it sends are not those that were written; look at its disk";
-                Err(Failure::Peer { who: format!("{key:?}"), what: what.into() })
+                // It may have died before the directory heard of what it had written. If it does not answer, this
+                // is asked again.
+                _ = network.ask(&key, base::encode(&Errand::Look(file.clone())), PATIENCE);
+                Err(Failure::Unlike { who: format!("{key:?}") })
             }
             false => Ok(()),
         }
@@ -106,6 +109,19 @@ impl Neighbours {
 
     pub(crate) fn meet(&self, network: &Arc<Network>) {
         self.known().network = Arc::downgrade(network);
+    }
+
+    /// Another machine has found bytes of a file here that are not what the directory says.
+    pub(crate) fn look(&self, file: FileId) -> Answer {
+        let desk = self.known().desk.upgrade();
+        match desk.is_some_and(|desk| desk.look(vec![file])) {
+            true => Answer::Looking,
+            false => Answer::Refused("nothing is mounted here, so nobody can look".into()),
+        }
+    }
+
+    pub(crate) fn serve(&self, desk: &Arc<Desk>) {
+        self.known().desk = Arc::downgrade(desk);
     }
 
     pub(crate) fn read_book(&self, machines: impl Iterator<Item = Neighbour>) {
@@ -257,6 +273,7 @@ mod tests {
         let addresses = vec!["127.0.0.1:7".parse().unwrap()];
         let errands = [
             Errand::Read { serial: 1, offset: 2, length: 3 },
+            Errand::Look(FileId::ROOT),
             Errand::Who(Whom::Client(client)),
             Errand::Who(Whom::Key(key)),
         ];

@@ -374,13 +374,11 @@ impl Filesystem for Front {
     ) {
         caught("read", || {
             let mut reply = Some(reply);
-            let forgotten = self.tree.forgotten();
             let result = self.tree.read(inode.0, offset, size as usize, |bytes| {
                 if let Some(reply) = reply.take() {
                     reply.data(bytes);
                 }
             });
-            self.tree.doubt(forgotten, Change::Bytes(inode.0));
             if let (Err(error), Some(reply)) = (result, reply) {
                 reply.error(errno(error));
             }

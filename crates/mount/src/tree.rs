@@ -15,6 +15,7 @@ mod locks;
 mod names;
 mod opening;
 mod opens;
+mod regain;
 mod room;
 mod shared;
 mod who;

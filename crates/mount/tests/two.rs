@@ -273,6 +273,20 @@ fn a_file_that_another_machine_removes_is_there_for_whoever_has_it_open() {
 }
 
 #[test]
+fn bytes_that_the_directory_had_not_heard_of_are_told_when_somebody_misses_them() {
+    let Some((a, b)) = two() else { return };
+    fs::write(a.at("file"), b"told").unwrap();
+    File::open(a.at("file")).unwrap().sync_all().unwrap();
+    let inode = fs::metadata(a.at("file")).unwrap().ino();
+    // As after a crash before the group had heard of what was written last.
+    a.machine.as_ref().unwrap().content().put(inode, b"written since").unwrap();
+    assert_eq!(fs::read(b.at("file")).unwrap(), b"written since");
+    assert_eq!(fs::read(a.at("file")).unwrap(), b"written since");
+    fs::write(b.at("file"), b"and changed").unwrap();
+    assert_eq!(fs::read(a.at("file")).unwrap(), b"and changed");
+}
+
+#[test]
 fn a_directory_moves_while_another_machine_stands_in_it() {
     let Some((a, b)) = two() else { return };
     fs::create_dir_all(a.at("from/inner")).unwrap();

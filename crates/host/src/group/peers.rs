@@ -136,12 +136,13 @@ impl Reception for Door {
             Ok(Errand::Revoke(revocation)) => {
                 self.submit(|reply| Post::Revoke { revocation, reply })
             }
-            Ok(Errand::Read { .. }) if !self.is_neighbour(from) => {
+            Ok(Errand::Read { .. } | Errand::Look(_)) if !self.is_neighbour(from) => {
                 Answer::Refused("only machines of the cell may read".into())
             }
             Ok(Errand::Read { serial, offset, length }) => {
                 neighbours::piece(&self.content, serial, offset, length)
             }
+            Ok(Errand::Look(file)) => self.neighbours.look(file),
             Ok(Errand::Who(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may ask that".into())
             }

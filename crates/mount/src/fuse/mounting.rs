@@ -116,11 +116,7 @@ impl Mount {
         let later = Arc::clone(&notices);
         tree.tell_forgotten(move |change| match change {
             Change::Names => _ = is_told(&now, &now_device, &Notice::Names),
-            Change::Inode(inode) => {
-                is_told(&now, &now_device, &Notice::Inode(inode));
-                // What is mapped is not looked at again by itself.
-                later.note(Change::Bytes(inode));
-            }
+            Change::Inode(inode) => _ = is_told(&now, &now_device, &Notice::Inode(inode)),
             // The kernel may hold what these would wait for.
             Change::Bytes(_) | Change::Name(..) => later.note(change),
         });

@@ -9,7 +9,7 @@ use rustix::fs::FallocateFlags;
 
 use crate::{
     errno,
-    front::{Allocation, Errno, Manner},
+    front::{Allocation, Change, Errno, Manner},
 };
 
 use super::{
@@ -55,8 +55,11 @@ impl Tree {
                 return Ok(given);
             }
         };
+        let forgotten = self.forgotten();
         drop(inner);
-        Ok(give(&read_file(&file, offset, size)?))
+        let given = give(&read_file(&file, offset, size)?);
+        self.doubt(forgotten, Change::Bytes(inode));
+        Ok(given)
     }
 
     /// Writes bytes.

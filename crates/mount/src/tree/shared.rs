@@ -34,6 +34,11 @@ use super::{
 /// Whoever loses to others what it has just been given tries again for so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Whoever gets bytes that are not what the directory says tries again for so long, and this often: their home
+/// looks meanwhile.
+const DOUBT: Duration = Duration::from_secs(10);
+const DOUBT_PAUSE: Duration = Duration::from_millis(100);
+
 /// Whoever finds something being given up looks again after this.
 const PAUSE: Duration = Duration::from_micros(200);
 
@@ -64,6 +69,7 @@ struct Fetched {
 pub(super) struct Kernel {
     tree: std::sync::Weak<Tree>,
     wanted: mpsc::Sender<Wanted>,
+    looks: mpsc::SyncSender<FileId>,
 }
 
 impl Memory for Kernel {
@@ -77,6 +83,13 @@ impl Memory for Kernel {
         // What waits there the client counts. If nobody is left, nobody has bytes either.
         _ = self.wanted.send(wanted);
     }
+
+    fn look(&self, files: Vec<FileId>) {
+        for file in files {
+            // Whoever misses its bytes asks again.
+            _ = self.looks.try_send(file);
+        }
+    }
 }
 
 impl Tree {
@@ -87,7 +100,8 @@ impl Tree {
         }
         let (wanted, asked) = mpsc::channel::<Wanted>();
         let tree = Arc::downgrade(self);
-        let memory: Arc<dyn Memory> = Arc::new(Kernel { tree: tree.clone(), wanted });
+        let looks = Tree::start_looking(tree.clone())?;
+        let memory: Arc<dyn Memory> = Arc::new(Kernel { tree: tree.clone(), wanted, looks });
         self.desk.remember(&memory);
         // The client knows it weakly, so it lives as long as the tree.
         _ = self.memory.set(memory);
@@ -163,13 +177,22 @@ impl Tree {
         }
         if part.field == Field::Tree {
             for inode in self.inodes.below(&part.file) {
-                self.tell_now(Change::Inode(inode));
+                self.forget_inode(inode);
             }
         } else if has_names || is_seen {
             let inode = serial.or_else(|| self.inodes.find(&part.file));
             if let Some(inode) = inode {
-                self.tell_now(Change::Inode(inode));
+                self.forget_inode(inode);
             }
+        }
+    }
+
+    fn forget_inode(&self, inode: u64) {
+        self.tell_now(Change::Inode(inode));
+        // What is mapped is not looked at again by itself. Nothing else needs this, and while it is under way the
+        // kernel takes no news of the inode.
+        if self.opens.get(inode).is_some() {
+            self.tell(Change::Bytes(inode));
         }
     }
 
@@ -230,7 +253,8 @@ impl Tree {
             if need != Need::Replace {
                 let content = self.held(&open.file, false)?;
                 if self.is_elsewhere(&content) && !open.lock().has(&content) {
-                    fetched = self.fetch(open, &content)?.or(fetched);
+                    let may_doubt = start.elapsed() < DOUBT;
+                    fetched = self.fetch(open, &content, may_doubt)?.or(fetched);
                 }
             }
             if need.writes() {
@@ -347,12 +371,18 @@ impl Tree {
     }
 
     /// Gets the bytes of a content from the machine that has them.
-    /// Nothing, if it was changed meanwhile.
-    fn fetch(&self, open: &Open, content: &Content) -> Result<Option<Fetched>, Errno> {
+    /// Nothing, if it was changed meanwhile, or may be: those that came are others than the directory says.
+    fn fetch(
+        &self,
+        open: &Open,
+        content: &Content,
+        may_doubt: bool,
+    ) -> Result<Option<Fetched>, Errno> {
+        let which = (open.inode, &open.file);
         let size = usize::try_from(content.size).unwrap_or(usize::MAX);
         let fetched = if size <= self.settings.small_max {
             let mut bytes = Vec::with_capacity(size);
-            let fetched = self.neighbours.fetch(open.inode, content, |piece| {
+            let fetched = self.neighbours.fetch(which, content, |piece| {
                 bytes.extend_from_slice(piece);
                 Ok(())
             });
@@ -360,7 +390,7 @@ impl Tree {
         } else {
             self.must_have_room(content.size)?;
             let mut file = self.content.scratch().map_err(errno::of_host)?;
-            let fetched = self.neighbours.fetch(open.inode, content, |piece| {
+            let fetched = self.neighbours.fetch(which, content, |piece| {
                 file.write_all(piece).map_err(host::Failure::of("can't write", "fetched bytes"))
             });
             let seen = Some(Seen::of(&file)?);
@@ -369,6 +399,10 @@ impl Tree {
         match fetched {
             Ok(body) => Ok(Some(Fetched { content: content.clone(), body })),
             Err(_) if self.desk.holds(&open.file, false).as_ref() != Some(content) => Ok(None),
+            Err(host::Failure::Unlike { .. }) if may_doubt => {
+                thread::park_timeout(DOUBT_PAUSE);
+                Ok(None)
+            }
             Err(failure) => {
                 eprintln!("croft: can't fetch the bytes of inode {}: {failure}", open.inode);
                 Err(errno::of_host(failure))

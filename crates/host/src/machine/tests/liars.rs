@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::Rng;
+use base::{FileId, Rng};
 use directory::{operation::Over, record::Content};
 use lease::Client;
 use vice::Lie;
@@ -272,7 +272,8 @@ fn check_errands(cell: &Cell, liar: usize) {
     }
     let digest = Some(crate::Neighbours::digest(b"precious"));
     let content = Content { size: 8, home: Some(client(liar)), version: 1, digest };
-    let fetched = neighbours.fetch(1, &content, |_| Ok(())).unwrap_err().to_string();
+    let fetched =
+        neighbours.fetch((1, &FileId::ROOT), &content, |_| Ok(())).unwrap_err().to_string();
     assert!(fetched.contains("not those that were written"), "{fetched}");
 }
 

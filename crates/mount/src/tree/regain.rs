@@ -1,0 +1,114 @@
+//! Bytes that the directory does not know of, because it had not heard yet when the session was lost or the machine
+//! died. They are told again, or kept aside if others were faster.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Weak, mpsc},
+    thread,
+};
+
+use base::FileId;
+use client::{Call, Reply};
+use directory::{Actor, record::Content};
+use host::Neighbours;
+
+use crate::{
+    errno,
+    front::{Change, Errno},
+};
+
+use super::{
+    Tree,
+    body::{Body, Held},
+    opens::Inner,
+    shared::Need,
+};
+
+/// The most files that wait to be looked at. What does not fit is asked for again by whoever misses it.
+const LOOKS_MAX: usize = 10_000;
+
+impl Tree {
+    /// Starts the thread that looks at files: who asks for that may not wait.
+    pub(super) fn start_looking(tree: Weak<Tree>) -> std::io::Result<mpsc::SyncSender<FileId>> {
+        let (ask, asked) = mpsc::sync_channel::<FileId>(LOOKS_MAX);
+        thread::Builder::new().name("mount-looks".to_owned()).spawn(move || {
+            while let Ok(file) = asked.recv() {
+                let Some(tree) = tree.upgrade() else { return };
+                let looked = catch_unwind(AssertUnwindSafe(|| tree.look(&file)));
+                if let Ok(Err(errno)) = looked {
+                    eprintln!("croft: can't look at the bytes of {file} ({errno})");
+                }
+            }
+        })?;
+        Ok(ask)
+    }
+
+    /// Tells the directory of the bytes that a file has here, if it says something else.
+    fn look(&self, file: &FileId) -> Result<(), Errno> {
+        let hold = Call::Hold { file: file.clone(), writes: true };
+        let inode = match self.ask(&Actor::ROOT, hold) {
+            Ok(Reply::File(record)) => record.serial,
+            // It was to be made by what is lost. Its number is known while the kernel remembers it.
+            Err(Errno::STALE) => {
+                return self.inodes.find(file).map_or(Ok(()), |inode| self.keep_aside(inode));
+            }
+            Ok(_) => return Err(Errno::IO),
+            Err(errno) => return Err(errno),
+        };
+        let hold = self.hold_file(inode, file);
+        let mut inner = self.ready(&hold, Need::Replace)?;
+        let Some(now) = inner.base.clone() else { return Ok(()) };
+        match now.home {
+            Some(home) if home != self.desk.me() => match inner.body {
+                Body::Rest => self.keep_aside(inode),
+                // Whoever has it open sees to it.
+                _ => Ok(()),
+            },
+            _ => {
+                self.find_news(inode, &mut inner, &now)?;
+                if self.settle(&hold, &mut inner)? {
+                    // The kernel here has not heard of it either.
+                    self.tell_now(Change::Inode(inode));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Compares what is here of a file with what the directory says.
+    fn find_news(&self, inode: u64, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
+        if matches!(inner.body, Body::Rest) {
+            if let Some(file) = self.content.backing(inode).map_err(errno::of_host)? {
+                inner.body = Tree::file_body(file, now.size)?;
+            } else if let Some(bytes) = self.content.get(inode).map_err(errno::of_host)? {
+                inner.body = Body::Memory(Held::new(bytes, &self.reservoir));
+            }
+        }
+        let is_other = match &inner.body {
+            Body::Rest => false,
+            Body::File { .. } => now.digest.is_some(),
+            Body::Memory(held) => now.digest != Some(Neighbours::digest(held.bytes())),
+        };
+        if is_other {
+            inner.must_tell();
+        }
+        Ok(())
+    }
+
+    /// Keeps what is here of a file that is another one by now, or none, for whoever wrote it.
+    fn keep_aside(&self, inode: u64) -> Result<(), Errno> {
+        let kept = if let Some(mut file) = self.content.backing(inode).map_err(errno::of_host)? {
+            self.content.rescue(inode, &mut file)
+        } else if let Some(bytes) = self.content.get(inode).map_err(errno::of_host)? {
+            self.content.rescue(inode, &mut &*bytes)
+        } else {
+            return Ok(());
+        };
+        let path = kept.map_err(errno::of_host)?;
+        eprintln!(
+            "croft: what was written to inode {inode} was lost before the group had heard of it; it is in {}",
+            path.display()
+        );
+        self.content.remove(inode).map_err(errno::of_host)
+    }
+}
