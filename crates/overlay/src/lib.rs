@@ -1,10 +1,22 @@
 //! Who may stand where: certificates, verifiable ids, ring, k-Choices.
 //!
-//! Only certificates are built so far. Reading order: a [`Cell`] is known by the key of its authority, which
+//! Certificates first. Reading order: a [`Cell`] is known by the key of its authority, which
 //! signs a [`Permit`]; an [`Invitation`] is a permit with the one-use key that it names, and whoever has it
 //! makes one machine's [`Certificate`] with it, while the authority is away. An invitation travels as a
 //! [`Code`]. A [`Revocation`] takes a machine's certificates back; a [`Register`] is what the machines of a
 //! cell agree on: which machine was first to use an invitation, and which are revoked.
+//!
+//! Then places. From a machine's number follow the [`Position`]s at which it may stand, and whoever sees its
+//! certificate can check a [`Claim`] (K3). The [`Ring`] is who stands where; a [`Rule`] says who is responsible
+//! for what; a [`Policy`] weighs what would change hands, by each machine's [`Standing`], and a [`Mover`] is the
+//! machine that asks the neighbours and decides. [`Fingers`] find a place in cells too large to know everybody,
+//! and a [`Refresher`] keeps them true.
+//!
+//! Where we deviate from the paper on k-Choices:
+//! - K3: positions are h(x ‖ i) and not h(x + i); the ring has 2^64 points and not 2^160.
+//! - K7 leaves open the target of a virtual server whose machine has several, and K8 which of them moves:
+//!   see [`Standing::mismatch`] and [`Restless::check`].
+//! - K19: see `refresh` on what suppression can mean.
 //!
 //! Nobody here knows what time it is: `now` is handed in, in seconds since 1970 by the wall clock.
 
@@ -23,14 +35,37 @@ mod code;
 mod invitation;
 mod register;
 
+mod position;
+mod ring;
+
+mod rule;
+mod standing;
+
+mod policy;
+
+pub mod mover;
+
+mod fingers;
+mod refresh;
+
+pub mod optimal;
+
 pub use cell::Cell;
 pub use certificate::{Certificate, Vouched};
 pub use code::{Code, Text};
+pub use fingers::{Fingers, Hop, LEVELS_MAX, Link, aim, levels};
 pub use invitation::{Invitation, Terms};
+pub use mover::Mover;
 pub use permit::Permit;
+pub use policy::{Balance, Choice, Joining, Pick, Policy, Restless, Step};
+pub use position::{Claim, Position};
+pub use refresh::{Refresh, Refresher};
 pub use refused::Refused;
 pub use register::{Admission, Register};
 pub use revocation::Revocation;
+pub use ring::Ring;
+pub use rule::{Exchange, Gap, Neighbour, Rule};
+pub use standing::{Standing, Work};
 pub use users::Users;
 
 #[cfg(test)]

@@ -49,6 +49,8 @@ pub enum Refused {
     RevocationForged,
     /// No more can be remembered.
     RevocationsTooMany,
+    /// The machine may not stand where it says.
+    PositionForged,
     /// More users than a permit can name.
     UsersTooMany,
     /// More addresses than a code can name.
@@ -125,6 +127,9 @@ impl fmt::Display for Refused {
             ),
             Refused::RevocationsTooMany => f.write_str(
                 "no more revocations can be remembered: invite the machines that stay into a new cell",
+            ),
+            Refused::PositionForged => f.write_str(
+                "the machine does not stand where its certificate lets it: choose among its own positions",
             ),
             Refused::UsersTooMany => write!(
                 f,

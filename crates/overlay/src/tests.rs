@@ -9,8 +9,8 @@ use base::{Digest, Domain, PublicKey, SecretKey, decode, encode};
 use proptest::prelude::*;
 
 use crate::{
-    Admission, Cell, Certificate, Code, Invitation, Permit, Refused, Register, Revocation, Terms,
-    Users, signed::Signed,
+    Admission, Cell, Certificate, Claim, Code, Invitation, Permit, Refused, Register, Revocation,
+    Terms, Users, signed::Signed,
 };
 
 /// An invitation can be used until here.
@@ -431,6 +431,50 @@ fn every_flipped_bit_of_a_certificate_or_a_revocation_is_refused() {
     }
 }
 
+/// What a verifier says of a machine that shows these bytes for a certificate and claims to stand there.
+fn verify_claim(bytes: &[u8], claim: &Claim) -> Result<(), Option<Refused>> {
+    let certificate = decode::<Certificate>(bytes, Certificate::BYTES_MAX).map_err(|_| None)?;
+    let vouched = certificate.verify(&authority().public(), 0).map_err(Some)?;
+    vouched.verify_claim(claim, CHOICES).map_err(Some)
+}
+
+const CHOICES: u32 = 8;
+
+#[test]
+fn a_machine_stands_at_each_of_its_own_positions_and_nowhere_else() {
+    let own = certificate(2, &key(3));
+    let number = own.verify(&authority().public(), 0).unwrap().number();
+    let bytes = encode(&own);
+    for index in 0..CHOICES {
+        assert_eq!(verify_claim(&bytes, &Claim::new(&number, index)), Ok(()));
+    }
+    let forged = Err(Some(Refused::PositionForged));
+    assert_eq!(verify_claim(&bytes, &Claim::new(&number, CHOICES)), forged);
+    assert_eq!(verify_claim(&bytes, &Claim::new(&number, u32::MAX)), forged);
+    let other = certificate(4, &key(3)).verify(&authority().public(), 0).unwrap().number();
+    assert_eq!(verify_claim(&bytes, &Claim::new(&other, 0)), forged);
+}
+
+#[test]
+fn every_flipped_bit_of_a_claim_or_of_the_certificate_beside_it_is_refused() {
+    let own = certificate(2, &key(3));
+    let number = own.verify(&authority().public(), 0).unwrap().number();
+    let (bytes, claim) = (encode(&own), Claim::new(&number, 5));
+    let flip = |bytes: &[u8], bit: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    };
+    for bit in 0..8 * bytes.len() {
+        assert!(verify_claim(&flip(&bytes, bit), &claim).is_err(), "bit {bit}");
+    }
+    let claim = encode(&claim);
+    for bit in 0..8 * claim.len() {
+        let forged = decode::<Claim>(&flip(&claim, bit), claim.len()).unwrap();
+        assert_eq!(verify_claim(&bytes, &forged), Err(Some(Refused::PositionForged)), "bit {bit}");
+    }
+}
+
 #[test]
 fn every_refusal_says_what_can_be_done() {
     let cell = Cell::of(&key(1).public());
@@ -448,6 +492,7 @@ fn every_refusal_says_what_can_be_done() {
         Refused::MachineRevoked { at: 7 },
         Refused::RevocationForged,
         Refused::RevocationsTooMany,
+        Refused::PositionForged,
         Refused::UsersTooMany,
         Refused::AddressesTooMany,
         Refused::CodeOther,
