@@ -36,9 +36,19 @@ pub enum Hop<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fingers<T> {
     /// At most [`LEVELS_MAX`], the farthest first.
-    links: Vec<Option<Link<T>>>,
-    /// When each was last known to be good, in seconds on the clock of whoever runs this.
-    confirmed: Vec<u32>,
+    slots: Vec<Slot<T>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Slot<T> {
+    position: Position,
+    /// When it was last known to be good, in seconds on the clock of whoever runs this.
+    confirmed: u32,
+    server: Option<T>,
+}
+
+impl<T> Slot<T> {
+    const EMPTY: Slot<T> = Slot { position: Position(0), confirmed: 0, server: None };
 }
 
 /// A finger for each bit of a position.
@@ -46,7 +56,7 @@ pub const LEVELS_MAX: usize = u64::BITS as usize;
 
 impl<T> Default for Fingers<T> {
     fn default() -> Fingers<T> {
-        Fingers { links: Vec::new(), confirmed: Vec::new() }
+        Fingers { slots: Vec::new() }
     }
 }
 
@@ -67,45 +77,44 @@ pub fn levels(from: Position, successor: Position) -> usize {
 impl<T: Copy> Fingers<T> {
     /// How many levels there are.
     pub fn levels(&self) -> usize {
-        self.links.len()
+        self.slots.len()
     }
 
     /// Has as many levels as look beyond the successor: new ones are empty, superfluous ones go.
     pub fn resize(&mut self, levels: usize) {
-        let levels = levels.min(LEVELS_MAX);
-        self.links.resize(levels, None);
-        self.confirmed.resize(levels, 0);
+        self.slots.resize(levels.min(LEVELS_MAX), Slot::EMPTY);
     }
 
     /// The finger of this level, if there is one.
     pub fn get(&self, level: usize) -> Option<Link<T>> {
-        self.links.get(level).copied().flatten()
+        let Slot { position, server, .. } = *self.slots.get(level)?;
+        server.map(|server| Link { position, server })
     }
 
     /// Sets a finger that was just found to be good, or forgets it.
     pub fn set(&mut self, level: usize, link: Option<Link<T>>, now: u32) {
-        if let Some(slot) = self.links.get_mut(level) {
-            *slot = link;
-            self.confirmed[level] = now;
+        if let Some(slot) = self.slots.get_mut(level) {
+            let position = link.map_or(slot.position, |link| link.position);
+            *slot = Slot { position, confirmed: now, server: link.map(|link| link.server) };
         }
     }
 
     /// Notes that a message went well along this finger.
     pub fn confirm(&mut self, level: usize, now: u32) {
-        if let Some(confirmed) = self.confirmed.get_mut(level) {
-            *confirmed = now;
+        if let Some(slot) = self.slots.get_mut(level) {
+            slot.confirmed = now;
         }
     }
 
     /// When this finger was last known to be good.
     pub fn confirmed(&self, level: usize) -> u32 {
-        self.confirmed.get(level).copied().unwrap_or_default()
+        self.slots.get(level).map_or(0, |slot| slot.confirmed)
     }
 
     /// The level that has not been confirmed for the longest time; of equals the farthest.
     pub fn stalest(&self) -> Option<usize> {
-        let levels = self.confirmed.iter().enumerate();
-        levels.min_by_key(|(_, confirmed)| **confirmed).map(|(level, _)| level)
+        let levels = self.slots.iter().enumerate();
+        levels.min_by_key(|(_, slot)| slot.confirmed).map(|(level, _)| level)
     }
 
     /// Where a message to the server responsible for `key` goes from the server at `here`: along the finger
@@ -118,11 +127,11 @@ impl<T: Copy> Fingers<T> {
         }
         // Fingers of lower levels aim beyond the key.
         let first = distance.leading_zeros() as usize;
-        for (level, link) in self.links.iter().enumerate().skip(first) {
-            if let Some(link) = link
-                && here.to(link.position).wrapping_sub(1) < distance
+        for (level, slot) in self.slots.iter().enumerate().skip(first) {
+            if let Some(server) = slot.server
+                && here.to(slot.position).wrapping_sub(1) < distance
             {
-                return Hop::Finger { level, link: *link };
+                return Hop::Finger { level, link: Link { position: slot.position, server } };
             }
         }
         Hop::Successor { is_last: false }

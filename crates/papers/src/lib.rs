@@ -28,6 +28,12 @@ mod d_e3;
 
 mod d_e4;
 
+pub mod swarm;
+
+mod k_e1;
+
+mod k_e16;
+
 pub use plan::{Expect, Plan, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};
 pub use report::{Line, Report};

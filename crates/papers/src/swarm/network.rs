@@ -1,0 +1,460 @@
+//! Machines, their servers on the ring, and what each server remembers of others.
+//!
+//! Numbers of servers are never used twice, so a finger to one that is gone can be told from a good one, and
+//! how it went: who leaves in order tells those who point at it, who dies does not (K17).
+
+use std::num::NonZeroU32;
+
+use base::{Digest, Domain, Rng};
+use overlay::{
+    Fingers, Gap, Link, Neighbour, Policy, Position, Refresh, Refresher, Ring, Standing, Work, aim,
+    levels,
+};
+
+use super::tally::Tally;
+
+const NUMBER: Domain = Domain::new("number of a simulated machine v1");
+
+/// A server, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerId(NonZeroU32);
+
+impl ServerId {
+    fn at(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+/// A machine, for ever.
+pub type MachineId = u32;
+
+/// Whether a server can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It stands.
+    Here,
+    /// It left in order, so whoever pointed at it knows.
+    Left,
+    /// It died, and nobody was told.
+    Died,
+}
+
+/// What routing needs of a server: one line of a cache.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Where it stands.
+    pub position: Position,
+    /// Where its predecessor stands.
+    pub before: Position,
+    successor_position: Position,
+    successor: ServerId,
+    /// Whose it is.
+    pub machine: MachineId,
+    /// Messages in this second.
+    done: u32,
+    /// Whom it remembers.
+    pub fingers: Fingers<ServerId>,
+    /// Whether it is there.
+    pub state: State,
+}
+
+/// What only balancing needs of a server.
+#[derive(Clone, Debug)]
+struct Ledger {
+    /// Which of its machine's positions; nothing where a scheme lets machines choose any.
+    index: Option<u32>,
+    work: Work,
+    refresher: Refresher,
+}
+
+/// What a machine can still do in this second.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    used: u32,
+    capacity: u32,
+}
+
+/// A machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// What it can do in a second.
+    pub capacity: f64,
+    /// What all of its servers do, smoothed.
+    pub work: f64,
+    /// Its servers; none once it is gone.
+    pub servers: Vec<ServerId>,
+    /// When it came.
+    pub born: u32,
+    /// Its positions as far as anybody has asked for them.
+    positions: Vec<Position>,
+    number: Digest,
+    /// Where it stands among those that are there.
+    place: Option<usize>,
+}
+
+/// What a network is run with.
+#[derive(Clone, Copy, Debug)]
+pub struct Wiring {
+    /// λ of smoothed work.
+    pub weight: f64,
+    /// When fingers are looked up anew.
+    pub refresh: Refresh,
+    /// The mean time between two look-ups of one finger, in seconds.
+    pub refresh_s: f64,
+}
+
+impl Default for Wiring {
+    fn default() -> Wiring {
+        let weight = Policy::default().weight;
+        Wiring { weight, refresh: Refresh::Unused, refresh_s: 30.0 }
+    }
+}
+
+/// All of it.
+pub struct Network {
+    wiring: Wiring,
+    seed: u64,
+    servers: Vec<Server>,
+    ledgers: Vec<Ledger>,
+    machines: Vec<Machine>,
+    meters: Vec<Meter>,
+    alive: Vec<MachineId>,
+    ring: Ring<ServerId>,
+    /// The second.
+    pub now: u32,
+    /// What was counted since the last look.
+    pub tally: Tally,
+}
+
+impl Network {
+    /// An empty network.
+    pub fn new(wiring: Wiring, seed: u64) -> Network {
+        let none = ServerId(NonZeroU32::MIN);
+        let nobody = Server {
+            position: Position(0),
+            before: Position(0),
+            successor_position: Position(0),
+            successor: none,
+            machine: 0,
+            done: 0,
+            fingers: Fingers::default(),
+            state: State::Died,
+        };
+        let refresher = Refresher::new(wiring.refresh, wiring.refresh_s);
+        Network {
+            wiring,
+            seed,
+            // Number 0 is nobody's, so that a finger and its absence fit into four bytes.
+            servers: vec![nobody],
+            ledgers: vec![Ledger { index: None, work: Work::default(), refresher }],
+            machines: Vec::new(),
+            meters: Vec::new(),
+            alive: Vec::new(),
+            ring: Ring::new(),
+            now: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Machines that are there, in no order that means anything.
+    pub fn alive(&self) -> &[MachineId] {
+        &self.alive
+    }
+
+    /// Who stands where.
+    pub fn ring(&self) -> &Ring<ServerId> {
+        &self.ring
+    }
+
+    /// A machine.
+    pub fn machine(&self, machine: MachineId) -> &Machine {
+        &self.machines[machine as usize]
+    }
+
+    /// A server.
+    pub fn server(&self, server: ServerId) -> &Server {
+        &self.servers[server.at()]
+    }
+
+    pub(super) fn server_mut(&mut self, server: ServerId) -> &mut Server {
+        &mut self.servers[server.at()]
+    }
+
+    /// The smoothed work of a server.
+    pub fn work(&self, server: ServerId) -> f64 {
+        self.ledgers[server.at()].work.get()
+    }
+
+    /// Which of its machine's positions a server stands at.
+    pub fn index(&self, server: ServerId) -> Option<u32> {
+        self.ledgers[server.at()].index
+    }
+
+    /// A machine's work against its capacity.
+    pub fn utilisation(&self, machine: MachineId) -> f64 {
+        let machine = self.machine(machine);
+        machine.work / machine.capacity
+    }
+
+    /// Whether a machine has done all that it can in this second.
+    pub fn is_spent(&self, machine: MachineId) -> bool {
+        let meter = self.meters[machine as usize];
+        meter.used >= meter.capacity
+    }
+
+    /// What a machine does, wants and can.
+    pub fn standing(&self, policy: &Policy, machine: MachineId) -> Standing {
+        let machine = self.machine(machine);
+        policy.standing(machine.work, machine.capacity)
+    }
+
+    /// The part of the ring that a server is responsible for, as a part of the whole.
+    pub fn share(&self, server: ServerId) -> f64 {
+        let server = self.server(server);
+        server.before.way(server.position) / 2f64.powi(64)
+    }
+
+    /// The position of a machine at this index, by its number.
+    pub fn position(&mut self, machine: MachineId, index: u32) -> Position {
+        let machine = &mut self.machines[machine as usize];
+        while machine.positions.len() <= index as usize {
+            let next = machine.positions.len() as u32;
+            machine.positions.push(Position::of(&machine.number, next));
+        }
+        machine.positions[index as usize]
+    }
+
+    /// A machine comes, without servers.
+    pub fn arrive(&mut self, capacity: f64) -> MachineId {
+        let id = self.machines.len() as MachineId;
+        let bytes = [self.seed.to_le_bytes(), u64::from(id).to_le_bytes()].concat();
+        self.machines.push(Machine {
+            capacity,
+            work: 0.0,
+            servers: Vec::new(),
+            born: self.now,
+            positions: Vec::new(),
+            number: Digest::of(NUMBER, &bytes),
+            place: Some(self.alive.len()),
+        });
+        self.meters.push(Meter { used: 0, capacity: capacity.max(1.0) as u32 });
+        self.alive.push(id);
+        id
+    }
+
+    /// A machine dies, and its servers with it, without a word. How many they were.
+    pub fn die(&mut self, machine: MachineId) -> usize {
+        let servers = self.machines[machine as usize].servers.clone();
+        servers.iter().for_each(|server| self.take_away(*server, State::Died));
+        if let Some(place) = self.machines[machine as usize].place.take() {
+            self.alive.swap_remove(place);
+            if let Some(moved) = self.alive.get(place) {
+                self.machines[*moved as usize].place = Some(place);
+            }
+        }
+        servers.len()
+    }
+
+    /// Puts a server of a machine on a position, if that is free. The work that is expected with it goes with
+    /// it, from its successor.
+    pub fn stand(
+        &mut self,
+        machine: MachineId,
+        position: Position,
+        index: Option<u32>,
+        work: f64,
+    ) -> Option<ServerId> {
+        let id = ServerId(NonZeroU32::new(self.servers.len() as u32)?);
+        if !self.ring.insert(position, id) {
+            return None;
+        }
+        let (before, predecessor) = self.ring.before(position)?;
+        let (successor_position, successor) = self.ring.after(position)?;
+        let mut fingers = Fingers::default();
+        fingers.resize(levels(position, successor_position));
+        self.servers.push(Server {
+            position,
+            before,
+            successor_position,
+            successor,
+            machine,
+            done: 0,
+            fingers,
+            state: State::Here,
+        });
+        let refresher = Refresher::new(self.wiring.refresh, self.wiring.refresh_s);
+        self.ledgers.push(Ledger { index, work: Work::default(), refresher });
+        self.machines[machine as usize].servers.push(id);
+        self.link(predecessor, id);
+        self.link(id, successor);
+        let work = work.clamp(0.0, self.work(successor));
+        self.shift_work(successor, -work);
+        self.shift_work(id, work);
+        Some(id)
+    }
+
+    /// Takes a server off the ring in order: its successor is told of the work, and whoever points at it is
+    /// told that it goes (K17).
+    pub fn leave(&mut self, server: ServerId) {
+        let (position, work) = (self.server(server).position, self.work(server));
+        self.take_away(server, State::Left);
+        let Some((_, successor)) = self.ring.at_or_after(position) else { return };
+        self.shift_work(successor, work);
+        let levels = levels(position, self.server(successor).position);
+        for level in 0..levels {
+            let pointing = Position(position.0.wrapping_sub(1 << (63 - level)));
+            if let Some((_, told)) = self.ring.before(pointing) {
+                self.charge(told);
+                self.tally.maintenance += 1;
+            }
+        }
+    }
+
+    fn take_away(&mut self, server: ServerId, state: State) {
+        let gone = &mut self.servers[server.at()];
+        let (position, machine) = (gone.position, gone.machine);
+        assert_eq!(gone.state, State::Here, "nobody goes twice");
+        gone.state = state;
+        gone.fingers = Fingers::default();
+        self.ring.remove(position);
+        let work = self.work(server);
+        let machine = &mut self.machines[machine as usize];
+        machine.servers.retain(|other| *other != server);
+        machine.work -= work;
+        let neighbours = (self.ring.before(position), self.ring.at_or_after(position));
+        if let (Some((_, before)), Some((_, after))) = neighbours {
+            self.link(before, after);
+        }
+    }
+
+    /// These two are neighbours now.
+    fn link(&mut self, before: ServerId, after: ServerId) {
+        let (from, to) = (self.server(before).position, self.server(after).position);
+        self.servers[after.at()].before = from;
+        let server = &mut self.servers[before.at()];
+        (server.successor_position, server.successor) = (to, after);
+        server.fingers.resize(levels(from, to));
+    }
+
+    /// Moves expected work onto a server, or off it.
+    pub fn shift_work(&mut self, server: ServerId, more: f64) {
+        let work = &mut self.ledgers[server.at()].work;
+        *work = Work::anticipated(work.get() + more);
+        let machine = self.servers[server.at()].machine;
+        self.machines[machine as usize].work += more;
+    }
+
+    /// Gives a server to another machine, where it is.
+    pub fn hand_over(&mut self, server: ServerId, to: MachineId) {
+        let work = self.work(server);
+        let from = self.server(server).machine as usize;
+        self.machines[from].servers.retain(|other| *other != server);
+        self.machines[from].work -= work;
+        self.machines[to as usize].servers.push(server);
+        self.machines[to as usize].work += work;
+        self.servers[server.at()].machine = to;
+    }
+
+    /// Uses a server once. Whether its machine can still do it.
+    pub(super) fn charge(&mut self, server: ServerId) -> bool {
+        let server = &mut self.servers[server.at()];
+        server.done += 1;
+        let meter = &mut self.meters[server.machine as usize];
+        meter.used += 1;
+        meter.used <= meter.capacity
+    }
+
+    pub(super) fn successor(&self, server: ServerId) -> Link<ServerId> {
+        let server = self.server(server);
+        Link { position: server.successor_position, server: server.successor }
+    }
+
+    /// The neighbours of a position as its machine's asker is told; nothing if somebody else stands on it.
+    pub fn gap(&self, policy: &Policy, asker: MachineId, position: Position) -> Option<Gap> {
+        if self.ring.get(position).is_some_and(|server| self.server(server).machine != asker) {
+            return None;
+        }
+        let (_, before) = self.ring.before(position)?;
+        let (_, after) = self.ring.after(position)?;
+        let neighbour = |id: ServerId, is_before: bool| {
+            let server = self.server(id);
+            let beyond = if is_before { server.before } else { server.successor_position };
+            let standing = (server.machine != asker).then(|| self.standing(policy, server.machine));
+            Neighbour { position: server.position, beyond, work: self.work(id), standing }
+        };
+        Some(Gap { before: neighbour(before, true), after: neighbour(after, false) })
+    }
+
+    /// Looks up every finger of every server, at no cost: a network that has been standing for long.
+    pub fn settle(&mut self) {
+        let all: Vec<ServerId> = self.ring.iter().map(|(_, server)| server).collect();
+        for server in all {
+            for level in 0..self.server(server).fingers.levels() {
+                let link = self.look_up(server, level);
+                let now = self.now;
+                self.servers[server.at()].fingers.set(level, link, now);
+            }
+        }
+    }
+
+    fn look_up(&self, server: ServerId, level: usize) -> Option<Link<ServerId>> {
+        let found = self.ring.at_or_after(aim(self.server(server).position, level));
+        found.map(|(position, server)| Link { position, server })
+    }
+
+    /// One second of keeping fingers true (K17, K19).
+    pub(super) fn refresh(&mut self, rng: &mut Rng) {
+        for at in 0..self.alive.len() {
+            let machine = self.alive[at] as usize;
+            for which in 0..self.machines[machine].servers.len() {
+                let server = self.machines[machine].servers[which];
+                let refresher = self.ledgers[server.at()].refresher;
+                let fingers = &self.servers[server.at()].fingers;
+                let Some(level) = refresher.due(fingers, self.now, rng) else { continue };
+                let old = fingers.get(level);
+                let link = self.look_up(server, level);
+                let is_dead = old.is_some_and(|old| self.server(old.server).state == State::Died);
+                self.tally.refreshes += 1;
+                self.tally.refreshed_dead += u64::from(is_dead);
+                self.ledgers[server.at()].refresher.found(is_dead);
+                let now = self.now;
+                self.servers[server.at()].fingers.set(level, link, now);
+                if let Some(link) = link {
+                    self.charge(link.server);
+                    self.tally.maintenance += 1;
+                }
+            }
+        }
+    }
+
+    /// The second ends: what was done in it becomes part of what is expected.
+    pub(super) fn end_second(&mut self) {
+        for at in 0..self.alive.len() {
+            let id = self.alive[at] as usize;
+            let machine = &mut self.machines[id];
+            let mut total = 0.0;
+            for server in &machine.servers {
+                let done = std::mem::take(&mut self.servers[server.at()].done);
+                let work = &mut self.ledgers[server.at()].work;
+                work.observe(f64::from(done), self.wiring.weight);
+                total += work.get();
+            }
+            machine.work = total;
+            self.meters[id].used = 0;
+        }
+        self.now += 1;
+    }
+
+    /// The part of all fingers that point at the dead.
+    pub fn stale_fingers(&self) -> f64 {
+        let (mut all, mut dead) = (0u64, 0u64);
+        for (_, server) in self.ring.iter() {
+            let fingers = &self.server(server).fingers;
+            for link in (0..fingers.levels()).filter_map(|level| fingers.get(level)) {
+                all += 1;
+                dead += u64::from(self.server(link.server).state == State::Died);
+            }
+        }
+        dead as f64 / all.max(1) as f64
+    }
+}

@@ -1,0 +1,167 @@
+//! k-Choices: the product's own policy, with a ring to look at instead of neighbours to ask.
+
+use base::Rng;
+use overlay::{Exchange, Joining, Policy, Restless, Step};
+
+use super::{Scheme, stand_first};
+use crate::swarm::network::{MachineId, Network, ServerId};
+
+/// The policy, and what each machine remembers.
+pub struct KChoices {
+    policy: Policy,
+    /// By machine.
+    restless: Vec<Restless>,
+    /// Room for offers, used again and again.
+    offers: Vec<(u32, Exchange)>,
+    /// Counts of what each class of machines has done; see [`KChoices::on_action`].
+    listener: Option<Listener>,
+}
+
+/// What a machine has done of its own accord.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Made a server.
+    Create,
+    /// Done without one.
+    Destroy,
+    /// Taken one elsewhere.
+    Move,
+}
+
+type Listener = Box<dyn FnMut(&Network, MachineId, Action) + Send>;
+
+impl KChoices {
+    /// Balances by this policy.
+    pub fn new(policy: Policy) -> KChoices {
+        KChoices { policy, restless: Vec::new(), offers: Vec::new(), listener: None }
+    }
+
+    /// Tells somebody of each action, for tables by class of capacity.
+    pub fn on_action(
+        mut self,
+        listener: impl FnMut(&Network, MachineId, Action) + Send + 'static,
+    ) -> KChoices {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    fn tell(&mut self, network: &Network, machine: MachineId, action: Action) {
+        if let Some(listener) = &mut self.listener {
+            listener(network, machine, action);
+        }
+    }
+
+    /// What would change hands at each free position of a machine, on the ring as it is without one of its
+    /// servers if one is to go.
+    fn survey(&mut self, network: &mut Network, machine: MachineId, going: Option<ServerId>) {
+        self.offers.clear();
+        let rule = self.policy.rule;
+        let hole = going.map(|server| {
+            let position = network.server(server).position;
+            (position, network.work(server), network.gap(&self.policy, machine, position))
+        });
+        for index in 0..self.policy.choices {
+            let position = network.position(machine, index);
+            if network.ring().get(position).is_some() {
+                continue;
+            }
+            let Some(gap) = network.gap(&self.policy, machine, position) else { continue };
+            let gap = match hole {
+                Some((from, work, Some(hole))) => gap.without(rule, from, work, &hole),
+                _ => gap,
+            };
+            self.offers.push((index, rule.arrival(position, &gap)));
+        }
+    }
+
+    fn going(&self, network: &Network, machine: MachineId, server: ServerId) -> Option<Exchange> {
+        let position = network.server(server).position;
+        let gap = network.gap(&self.policy, machine, position)?;
+        Some(self.policy.rule.departure(position, network.work(server), &gap))
+    }
+
+    fn create(&mut self, network: &mut Network, machine: MachineId) {
+        self.survey(network, machine, None);
+        let standing = network.standing(&self.policy, machine);
+        let offers = self.offers.iter().copied();
+        let Some(choice) = self.policy.choose_join(standing, offers) else { return };
+        let position = network.position(machine, choice.index);
+        if network.stand(machine, position, Some(choice.index), choice.work).is_some() {
+            network.tally.creates += 1;
+            self.tell(network, machine, Action::Create);
+        }
+    }
+
+    fn destroy(&mut self, network: &mut Network, machine: MachineId) {
+        let servers = network.machine(machine).servers.iter();
+        let offers = servers.filter_map(|server| {
+            Some((network.index(*server)?, self.going(network, machine, *server)?))
+        });
+        let standing = network.standing(&self.policy, machine);
+        let Some(choice) = self.policy.choose_destroy(standing, offers) else { return };
+        if let Some(server) = server_at(network, machine, choice.index) {
+            network.leave(server);
+            network.tally.destroys += 1;
+            self.tell(network, machine, Action::Destroy);
+        }
+    }
+
+    fn relocate(&mut self, network: &mut Network, machine: MachineId, server: ServerId) {
+        let Some(going) = self.going(network, machine, server) else { return };
+        self.survey(network, machine, Some(server));
+        let standing = network.standing(&self.policy, machine);
+        let offers = self.offers.iter().copied();
+        let Some(choice) = self.policy.choose_move(standing, &going, offers) else { return };
+        let position = network.position(machine, choice.index);
+        network.leave(server);
+        let stood = network.stand(machine, position, Some(choice.index), choice.work);
+        assert!(stood.is_some(), "a free position was offered");
+        network.tally.moves += 1;
+        self.tell(network, machine, Action::Move);
+    }
+}
+
+fn server_at(network: &Network, machine: MachineId, index: u32) -> Option<ServerId> {
+    let mut servers = network.machine(machine).servers.iter().copied();
+    servers.find(|server| network.index(*server) == Some(index))
+}
+
+impl Scheme for KChoices {
+    fn join(&mut self, network: &mut Network, machine: MachineId, is_active: bool, _: &mut Rng) {
+        if !is_active || self.policy.choices < 2 {
+            stand_first(network, machine, 1);
+            return;
+        }
+        let mut joining = Joining::new(&self.policy, network.machine(machine).capacity);
+        while let Some(standing) = joining.next() {
+            self.survey(network, machine, None);
+            let offers = self.offers.iter().copied();
+            let Some(choice) = self.policy.choose_join(standing, offers) else { break };
+            let position = network.position(machine, choice.index);
+            network.stand(machine, position, Some(choice.index), choice.work);
+            joining.joined(choice.work);
+        }
+    }
+
+    fn check(&mut self, network: &mut Network, machine: MachineId, _: &mut Rng) {
+        let at = machine as usize;
+        if self.restless.len() <= at {
+            self.restless.resize(at + 1, Restless::default());
+        }
+        let standing = network.standing(&self.policy, machine);
+        let count = network.machine(machine).servers.len() as u32;
+        match self.restless[at].check(&self.policy, &standing, count) {
+            Step::Rest => {}
+            Step::Create => self.create(network, machine),
+            Step::Destroy => self.destroy(network, machine),
+            Step::Move(pick) => {
+                let servers = network.machine(machine).servers.iter();
+                let works = servers.filter_map(|s| Some((network.index(*s)?, network.work(*s))));
+                let picked = pick.choose(works);
+                if let Some(server) = picked.and_then(|i| server_at(network, machine, i)) {
+                    self.relocate(network, machine, server);
+                }
+            }
+        }
+    }
+}
