@@ -5,9 +5,10 @@
 
 mod codec;
 mod file_id;
+mod locator;
 mod overlay;
 mod wire;
 
-pub use self::{overlay::overlay, wire::wire};
+pub use self::{locator::locator, overlay::overlay, wire::wire};
 pub use codec::codec;
 pub use file_id::file_id;

@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("ed25519-dalek", "the one signature"),
     ("arc-malachitebft-core-consensus", "the engine behind `group`, without I/O"),
     ("arc-malachitebft-core-types", "its vocabulary"),
+    ("siphasher", "the fast keyed hash of paths, for filters"),
     ("triomphe", "a counted slice behind a thin pointer"),
 ];
 

@@ -67,6 +67,12 @@ static RUNS: &[Run] = &[
         words: &["cargo", "+nightly", "fuzz", "run", "overlay", "--", "-max_total_time=300"],
     },
     Run {
+        name: "fuzz-locator",
+        shows: "no bytes break the reading of a filter or what is known of groups, in five minutes of trying",
+        needs: &[NIGHTLY, CARGO_FUZZ],
+        words: &["cargo", "+nightly", "fuzz", "run", "locator", "--", "-max_total_time=300"],
+    },
+    Run {
         name: "models",
         shows: "leases are safe in every schedule of two clients, to a greater depth",
         needs: &[],
