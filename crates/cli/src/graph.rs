@@ -43,10 +43,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(code(verdict.is_immune()))
 }
 
-/// What a client has in force, and what the papers draw.
+/// What a machine has in force, and what the papers draw.
 fn all() -> Vec<Graph> {
     let client = client::Settings::of(lease::Client(1));
-    std::iter::once(client::graph::graph(&client)).chain(graphs::all()).collect()
+    let (group, member) = (group::Settings::default(), node::Limits::default());
+    let in_force = [
+        client::graph::graph(&client),
+        node::graph::graph(&group, &member),
+        host::network_graph(&host::Limits::default()),
+    ];
+    in_force.into_iter().chain(graphs::all()).collect()
 }
 
 fn list() -> anyhow::Result<ExitCode> {

@@ -55,9 +55,14 @@ pub struct Patience {
     pub rebroadcast: Duration,
     /// By so much each wait grows from round to round.
     pub growth: Duration,
-    /// Up to this.
+    /// Up to this; and after very many rounds beyond it, so that a height never has more rounds than can be kept.
     pub most: Duration,
 }
+
+/// After so many rounds waits double, every so many rounds, so many times.
+const QUICK_ROUNDS: u32 = 64;
+const DOUBLED_EVERY: u32 = 16;
+const DOUBLED_MAX: u32 = 20;
 
 impl Default for Patience {
     fn default() -> Patience {
@@ -77,7 +82,12 @@ impl Patience {
         let (propose_delta, prevote_delta, precommit_delta) =
             (self.growth, self.growth, self.growth);
         let Patience { propose, prevote, precommit, rebroadcast, most, .. } = *self;
-        LinearTimeouts {
+        let is_repeat = timeout.kind == TimeoutKind::Rebroadcast;
+        let doublings = match timeout.round.as_u32().filter(|_| !is_repeat) {
+            Some(round) => round.saturating_sub(QUICK_ROUNDS) / DOUBLED_EVERY,
+            None => 0,
+        };
+        let linear = LinearTimeouts {
             propose,
             propose_delta,
             prevote,
@@ -87,7 +97,8 @@ impl Patience {
             rebroadcast,
             max_timeout: most,
         }
-        .duration_for(timeout)
+        .duration_for(timeout);
+        linear.saturating_mul(1 << doublings.min(DOUBLED_MAX))
     }
 }
 
@@ -144,6 +155,16 @@ impl Word {
             Word::Proposal(proposal) => proposal.what.height,
             Word::Polka(certificate) => certificate.height,
             Word::Passage(passage) => passage.height,
+        }
+    }
+
+    /// The round that it is about.
+    pub(crate) fn round(&self) -> u32 {
+        match self {
+            Word::Vote(vote, _) => vote.what.round,
+            Word::Proposal(proposal) => proposal.what.round,
+            Word::Polka(certificate) => certificate.round,
+            Word::Passage(passage) => passage.round,
         }
     }
 }
@@ -662,5 +683,28 @@ fn round_certificate(passage: Passage) -> RoundCertificate<Context> {
                 RoundSignature::new(kind, value, seat, seal)
             })
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_height_takes_lifetimes_to_have_as_many_rounds_as_are_kept() {
+        let patience = Patience::default();
+        let wait = |round| patience.of(Timeout::precommit(Round::new(round)));
+        assert_eq!([0, 10, 64].map(wait), [100, 1_100, 5_000].map(Duration::from_millis));
+        assert_eq!(wait(80), Duration::from_secs(10));
+        let rounds = 0..crate::Settings::default().rounds_max;
+        let all: Duration = rounds.map(wait).sum();
+        assert!(all > Duration::from_secs(100 * 365 * 86_400), "{all:?}");
+    }
+
+    #[test]
+    fn what_was_said_last_is_said_again_soon_in_every_round() {
+        let patience = Patience::default();
+        let wait = |round| patience.of(Timeout::rebroadcast(Round::new(round)));
+        assert_eq!([0, 1_000].map(wait), [patience.rebroadcast, patience.most]);
     }
 }

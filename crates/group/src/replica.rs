@@ -34,14 +34,10 @@ mod recovery;
 mod serving;
 mod words;
 
-/// So many proofs of lies are kept.
-const EVIDENCE_MAX: usize = 64;
-/// So many batches are kept at one height.
-const BATCHES_MAX: usize = 32;
 /// The engine does not look at what is further ahead.
 const ROUNDS_AHEAD_MAX: u32 = 10;
-/// What was said before is not said again while so much waits for the log.
-const HELD_MAX: usize = 1_024;
+/// So many proofs of one member's lies are kept, and no more are written to the log: they prove enough.
+const PROOFS_EACH_MAX: usize = 4;
 
 /// A member.
 pub struct Replica<N> {
@@ -59,7 +55,7 @@ pub struct Replica<N> {
     pending: Pending,
     clock: Clock,
     /// The batches of the next height, each with the last round in which it was proposed. At most one for each
-    /// round, by who leads it, and at most [`BATCHES_MAX`].
+    /// round, by who leads it, and at most `batches_max`.
     batches: BTreeMap<Digest, (u32, Batch)>,
     /// Those of them that this member has found fit without taking anybody's word for it.
     judged: BTreeSet<Digest>,
@@ -68,7 +64,8 @@ pub struct Replica<N> {
     deeds: VecDeque<Deed>,
     /// Records of this step.
     records: Vec<Record>,
-    /// What waits for the log, with the mark for which. Bounded by what one height has to say.
+    /// What waits for the log, with the mark for which. At most about `held_max`: whoever tells the member more
+    /// waits until there is room, and what was said before is not said again.
     held: VecDeque<(u64, Output)>,
     /// The last record, the last that was asked to be safe, and the last that is.
     mark: u64,
@@ -94,8 +91,9 @@ pub struct Replica<N> {
     asked: VecDeque<Tip>,
     /// The last vote of each member that came here.
     seen: BTreeMap<Seat, Sealed<Vote>>,
-    /// Own votes at the next height.
+    /// Own votes at the next height. At most two in each of `rounds_max` rounds.
     cast: Vec<Vote>,
+    /// At most `proofs_max`, and [`PROOFS_EACH_MAX`] of each member.
     evidence: VecDeque<Evidence>,
     wish: Option<Vec<Seat>>,
     /// What members wish, until that does not count any more. At most one for each.
@@ -333,7 +331,7 @@ impl<N: Notary> Replica<N> {
             }
             // A disk that hangs must not make words pile up.
             Deed::Say(Word::Vote(_, true) | Word::Polka(_) | Word::Passage(_))
-                if self.held.len() >= HELD_MAX => {}
+                if self.held.len() >= self.settings.held_max => {}
             Deed::Say(word) => {
                 let batch = match &word {
                     Word::Proposal(proposal) => self.batch(&proposal.what.value),
@@ -406,7 +404,7 @@ impl<N: Notary> Replica<N> {
             *last = round.max(*last);
             return;
         }
-        if self.batches.len() >= BATCHES_MAX
+        if self.batches.len() >= self.settings.batches_max
             && let Some(oldest) =
                 self.batches.iter().min_by_key(|(_, (round, _))| *round).map(|(value, _)| *value)
         {
@@ -526,16 +524,30 @@ impl<N: Notary> Replica<N> {
         self.say_again_at = self.say_again_at.filter(|_| !self.is_member());
     }
 
+    /// Writes down a lie, unless enough is known of who has told it: else it could fill the log by lying.
     fn note(&mut self, evidence: Evidence) {
-        self.records.push(Record::Evidence(evidence.clone()));
-        self.keep_evidence(evidence);
+        if self.keep_evidence(evidence.clone()) {
+            self.records.push(Record::Evidence(evidence));
+        }
     }
 
-    fn keep_evidence(&mut self, evidence: Evidence) {
-        if self.evidence.len() == EVIDENCE_MAX {
+    /// Whether it is kept.
+    fn keep_evidence(&mut self, evidence: Evidence) -> bool {
+        let seat = evidence.seat();
+        let known = self.evidence.iter().filter(|known| known.seat() == seat).count();
+        if known >= PROOFS_EACH_MAX {
+            return false;
+        }
+        if self.evidence.len() >= self.settings.proofs_max {
             self.evidence.pop_front();
         }
         self.evidence.push_back(evidence);
+        true
+    }
+
+    /// Whether another round could follow this one at the next height.
+    fn may_follow(&self, round: u32) -> bool {
+        round.saturating_add(1) < self.settings.rounds_max
     }
 
     fn send_when_safe(&mut self, to: impl Iterator<Item = Seat>, message: Message) {
@@ -641,7 +653,8 @@ impl<N: Notary> Machine for Replica<N> {
         let due: BTreeSet<(Wait, u32)> =
             self.waits.iter().filter(|(_, at)| **at <= now).map(|(wait, _)| *wait).collect();
         for (wait, round) in due {
-            if self.waits.remove(&(wait, round)).is_some() {
+            let is_last = wait == Wait::Precommit && !self.may_follow(round);
+            if self.waits.remove(&(wait, round)).is_some() && !is_last {
                 let mut deeds = Vec::new();
                 let fact = Fact::Waited { wait, round };
                 self.engine.take(&self.notary, fact, &mut deeds);

@@ -20,7 +20,7 @@ use base::{Instant, Machine, PublicKey};
 use directory::{Absent, message::Request};
 use group::{Ed25519, Roll, Tip};
 use lease::{Client, Policy, Terms};
-use node::{Base, Input, Join, Member, Output, Recovery, Seating, Settings};
+use node::{Base, Input, Join, Limits, Member, Output, Recovery, Seating, Settings};
 use overlay::Revocation;
 use wire::{Audience, Message, Slot, Word};
 
@@ -41,9 +41,8 @@ pub use standing::{MachineStanding, Standing};
 use peers::Peers;
 use standing::Roster;
 
-/// With so many bytes in the log since the last checkpoint, there is one.
-const LOG_BYTES_MAX: u64 = 8 << 20;
-/// And with so much that a checkpoint may take this part of the room that is left.
+/// There is a checkpoint when the log since the last one is long, and with so much in it that a checkpoint may take
+/// this part of the room that is left.
 const ROOM_PART: u64 = 4;
 /// A checkpoint takes so many times as much as the log since the last one: records are longer than what
 /// changes them, and are written twice. An estimate: with short names the store alone took 3 to 6 times as much.
@@ -52,10 +51,9 @@ const CHECKPOINT_FACTOR: u64 = 8;
 const OWED_MIN: u64 = 1 << 20;
 /// After so long without a word there is one too, so that a start is quick.
 const QUIET: Duration = Duration::from_secs(5);
-/// With so many records that are not in the store, there is one too: they can't be let go of before.
-const CHANGES_MAX: usize = 25_000;
-/// The most records at hand; beyond, all go that are in the store.
-const RECORDS_MAX: usize = 50_000;
+/// While the disk is full there are no checkpoints. With so many times as much that waits for one as otherwise may,
+/// nothing more is taken.
+const FULL_FACTOR: usize = 8;
 /// A disk that takes longer is told of.
 const SLOW: Duration = Duration::from_secs(10);
 /// What has found no room, or could not be opened, is tried again after this.
@@ -102,7 +100,7 @@ pub(crate) struct Group {
     log_bytes: u64,
     ballast: Ballast,
     torn: Torn,
-    /// [`RECORDS_MAX`], or more if so many are not in the store yet.
+    /// The most records at hand, or more if so many are not in the store yet.
     records_max: usize,
     /// Whether it has been said that it waits for something, until it need not any more.
     is_waiting: bool,
@@ -159,6 +157,7 @@ impl Group {
         let group = group::Settings::default();
         let mut recovery = Recovery::new(settings, group, identity, base, mark, clock.now())?;
         let stored = Stored { mark, height: recovery.height() };
+        let limits = Limits::planned(group::Settings::default());
         let (log, mut recovered) = Log::open(&home.join("log"))?;
         let torn = Torn {
             log_bytes: recovered.torn().map_or(0, |torn| torn.bytes),
@@ -194,7 +193,8 @@ impl Group {
             Some(bind) => {
                 let (inbox, content) = (Arc::clone(&inbox), Arc::clone(&content));
                 let beside = Arc::clone(&neighbours);
-                let peers = Peers::start(home, membership, bind, inbox, content, neighbours)?;
+                let mail = (inbox, limits);
+                let peers = Peers::start(home, membership, bind, mail, content, neighbours)?;
                 if has_moved || !is_alone {
                     announce::announce(peers.lookout(), beside, join);
                 }
@@ -218,7 +218,7 @@ impl Group {
             log_bytes,
             ballast: Ballast::of(home),
             torn,
-            records_max: RECORDS_MAX,
+            records_max: limits.records_max,
             is_waiting: false,
             is_full: false,
         };
@@ -283,6 +283,10 @@ impl Group {
                     #[cfg(test)]
                     Post::Corrupt(corruption) => self.corrupt(*corruption),
                 }
+                if self.is_much_changed() {
+                    self.follow(std::mem::take(&mut out), &mut said)?;
+                    self.checkpoint()?;
+                }
             }
             self.member.tick(self.clock.now(), &mut out);
             let is_idle = is_quiet && out.is_empty();
@@ -293,11 +297,12 @@ impl Group {
             self.read_roll();
             self.content.owe(self.owed_bytes());
             if self.is_log_long()
-                || self.member.directory().sizes().changes > CHANGES_MAX
+                || self.is_much_changed()
                 || is_idle && self.has_news()
                 || !surveyors.is_empty()
             {
                 self.checkpoint()?;
+                self.await_room()?;
             }
             for reply in surveyors {
                 // Whoever asked may be gone.
@@ -535,8 +540,7 @@ impl Group {
             return Err(Failure::Unfit("a state came that can't be stored; start again".into()));
         };
         while !self.make_room() {
-            let full = std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
-            self.wait(Failure::of("can't take a state into", "store")(full))?;
+            self.wait(no_room("can't take a state into", "store"))?;
         }
         self.go_on();
         // The log may hold words of this member that are not safe yet, so it stays from where it was.
@@ -617,9 +621,31 @@ impl Group {
         self.log_bytes * CHECKPOINT_FACTOR
     }
 
+    /// Whether so many records have changed that they have to be stored.
+    fn is_much_changed(&self) -> bool {
+        self.member.directory().sizes().changes > self.member.limits().changes_max
+    }
+
+    /// While the disk is full, waits if so much is not in the store that no more may come.
+    fn await_room(&mut self) -> Result<(), Failure> {
+        let Limits { log_bytes_max, changes_max, .. } = *self.member.limits();
+        let is_stuffed = |group: &Group| {
+            group.is_full
+                && (group.log_bytes / FULL_FACTOR as u64 > log_bytes_max
+                    || group.member.directory().sizes().changes / FULL_FACTOR > changes_max)
+        };
+        while is_stuffed(self) && self.wait(no_room("can't store more on", "this disk")).is_ok() {
+            self.checkpoint()?;
+        }
+        if !self.is_full {
+            self.go_on();
+        }
+        Ok(())
+    }
+
     /// Whether there is enough in the log for a checkpoint.
     fn is_log_long(&self) -> bool {
-        if self.log_bytes > LOG_BYTES_MAX {
+        if self.log_bytes > self.member.limits().log_bytes_max {
             return true;
         }
         // On a small disk, or on one that is nearly full.
@@ -662,7 +688,7 @@ impl Group {
         }
         self.log_bytes = 0;
         self.content.owe(0);
-        self.records_max = RECORDS_MAX;
+        self.records_max = self.member.limits().records_max;
         Ok(())
     }
 
@@ -699,6 +725,11 @@ impl Group {
             roster: Roster::new(replica, Arc::clone(&self.machines)),
         };
     }
+}
+
+fn no_room(what: &'static str, path: &str) -> Failure {
+    let full = std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+    Failure::of(what, path)(full)
 }
 
 impl Torn {

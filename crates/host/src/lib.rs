@@ -29,6 +29,8 @@ mod net;
 
 mod control;
 mod fsck;
+#[doc(hidden)]
+pub mod hostile;
 mod machine;
 mod neighbours;
 mod revoke;
@@ -46,6 +48,7 @@ pub use neighbours::Neighbours;
 pub use net::{
     Asker, Away, Key, Lane, LaneLimits, LaneStanding, Limits, Lookout, Network, PeerStanding,
     Reception, Refusals, Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
+    graph as network_graph,
 };
 pub use revoke::{Revoked, Revoker};
 pub use store::Store;

@@ -45,8 +45,6 @@ use crate::{
 };
 
 const FORMAT: u32 = 6;
-/// The most letters between the client and its group. What does not fit is said again.
-const LETTERS_MAX: usize = 1_024;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 
@@ -176,7 +174,9 @@ impl Machine {
         Ballast::free_if_tight(directory)?;
         let store = Arc::new(Store::open(&directory.join("store"))?);
         let content = Arc::new(Content::open(&directory.join("content"), &store)?);
-        let inbox = Arc::new(Mailbox::new(LETTERS_MAX));
+        // What does not fit is said again.
+        let posts_max = node::Limits::planned(::group::Settings::default()).posts_max;
+        let inbox = Arc::new(Mailbox::new(posts_max));
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
         let membership = Membership::read(directory)?;
         let client = membership.client;

@@ -1,6 +1,6 @@
 //! The network: one connection with each machine, which proves the machine's key and carries everything.
 //!
-//! Reading order: `lane` and `limits` say what there is; `tls` who is at the other end; `frame` and `outbox`
+//! Reading order: `lane` and `limits` say what there is, `graph` why nothing overflows; `tls` who is at the other end; `frame` and `outbox`
 //! what goes over a stream and what waits for it; `link` is one connection, `peer` one machine and how it is
 //! called, `ask` requests and answers; `hub` has what they share, and lets people in; `lookout` shows who is there.
 //!
@@ -11,6 +11,7 @@
 mod ask;
 mod backoff;
 mod frame;
+mod graph;
 mod herald;
 mod hub;
 mod lane;
@@ -19,6 +20,7 @@ mod link;
 mod lookout;
 mod outbox;
 mod peer;
+mod room;
 mod standing;
 mod tls;
 
@@ -41,23 +43,21 @@ use tokio::{
 
 use crate::Failure;
 
+pub use graph::graph;
 pub use lane::Lane;
 pub use limits::{LaneLimits, Limits};
 pub use lookout::{Away, Lookout};
 pub use standing::{Key, LaneStanding, PeerStanding, Refusals, Standing};
 
 use hub::{Hub, Slot};
+use limits::KNOCK_BYTES_MAX;
+use room::Room;
 
 /// From the machine's key, so that after a start anew it can still tell others that an old connection is gone.
 const RESET: Domain = Domain::new("resets of connections v1");
 const CONNECTIONS: Domain = Domain::new("numbers of connections v1");
 /// What is asked of the kernel for datagrams that wait. It may give less.
 const SOCKET_BUFFER: usize = 2 << 20;
-/// So many callers for each handshake that may be under way are looked at, to be turned away with a word;
-/// whoever else knocks at that moment is not heard.
-const KNOCKS: usize = 4;
-/// What is kept of a caller before it is looked at.
-const KNOCK_BYTES_MAX: u64 = 16 << 10;
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
@@ -124,6 +124,7 @@ impl Network {
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Network, Failure> {
         let Settings { key, bind, limits } = settings;
+        let limits = graph::limited(limits);
         let unfit = |error: &dyn std::fmt::Display| {
             let what = format!("can't listen at {bind}: {error}; is another croft there already?");
             Failure::Unfit(what)
@@ -135,7 +136,7 @@ impl Network {
         let endpoint = {
             let _inside = runtime.enter();
             let socket = open(bind).map_err(|error| unfit(&error))?;
-            let knocks_max = limits.handshakes_max.saturating_mul(KNOCKS);
+            let knocks_max = limits.knocks_max();
             let mut config = ServerConfig::with_crypto(Arc::new(identity.server()?));
             config
                 .transport_config(Arc::clone(&transport))
@@ -152,6 +153,8 @@ impl Network {
         let count = || Arc::new(AtomicUsize::new(0));
         let hub = Arc::new(Hub {
             me: key.public(),
+            reading: Room::new(limits.reading_bytes_max),
+            waiting: Arc::new(Room::new(limits.outboxes_bytes_max)),
             limits,
             identity,
             endpoint,

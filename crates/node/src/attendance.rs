@@ -27,9 +27,7 @@ impl Default for Seating {
 }
 
 /// So many machines that are no members are looked at, the first to come first.
-const OTHERS_MAX: usize = 64;
-/// So many are remembered. Those who matter have room.
-const HEARD_MAX: usize = Seats::COUNT_MAX + OTHERS_MAX;
+pub(crate) const OTHERS_MAX: usize = 64;
 /// So often is everybody called who was not heard, until somebody counts as away.
 const CALLS: u32 = 4;
 /// Who comes may be waited for, so that it is looked so many times as often then.
@@ -39,7 +37,8 @@ const LOOKS: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct Attendance {
     seating: Seating,
-    /// At most [`HEARD_MAX`].
+    /// So many are remembered. Those who matter have room.
+    heard_max: usize,
     heard: BTreeMap<PublicKey, Instant>,
     looked_at: Instant,
     look_at: Option<Instant>,
@@ -58,9 +57,16 @@ pub(crate) struct Look {
 
 impl Attendance {
     /// Nobody was heard yet, and nobody counts as away.
-    pub(crate) fn new(seating: Seating, now: Instant) -> Attendance {
+    pub(crate) fn new(seating: Seating, heard_max: usize, now: Instant) -> Attendance {
         let look_at = Some(now);
-        Attendance { seating, heard: BTreeMap::new(), looked_at: now, look_at, wished: None }
+        Attendance {
+            seating,
+            heard_max,
+            heard: BTreeMap::new(),
+            looked_at: now,
+            look_at,
+            wished: None,
+        }
     }
 
     /// When to look round next.
@@ -79,7 +85,7 @@ impl Attendance {
             let soon = self.looked_at + self.seating.away_after / CALLS / LOOKS;
             self.look_at = Some(self.look_at.map_or(soon, |at| at.min(soon)));
         }
-        if self.heard.len() < HEARD_MAX || self.heard.contains_key(key) {
+        if self.heard.len() < self.heard_max || self.heard.contains_key(key) {
             self.heard.insert(*key, now);
         }
     }

@@ -2,10 +2,11 @@
 //!
 //! Today there is one role: a member of the directory's group. [`Member`] is both halves of it: `group` gives
 //! commands their order and their time, `directory` applies them. A group of one is a group too, which has
-//! nobody to ask.
+//! nobody to ask. [`graph`] is where work can pile up in it.
 
 mod attendance;
 mod book;
+pub mod graph;
 mod loaded;
 mod member;
 mod order;
@@ -14,6 +15,7 @@ mod recovery;
 pub use attendance::Seating;
 pub use book::{Book, Join, Machine, Whereabouts};
 pub use directory::Settings;
+pub use graph::Limits;
 pub use loaded::{Loaded, Page};
 pub use member::{Checkpoint, Identity, Input, Member, Output};
 pub use order::Order;

@@ -17,6 +17,7 @@ use crate::{
     Loaded, Settings,
     attendance::{Attendance, Look, Seating},
     book::{Book, Join, Machine},
+    graph::{self, Limits},
     order::{self, Order},
 };
 
@@ -153,18 +154,13 @@ enum Due {
     State { height: u64 },
 }
 
-/// With so many decisions to apply, nothing new is taken; whoever said it will say it again.
-const DUE_MAX: usize = 1_024;
 /// Tells a hello that only wants to be answered from one that asks for the time.
 const CALL: u64 = u64::MAX;
-/// So many bytes wait to be safe in the log.
-const HELD_BYTES_MAX: usize = 64 << 20;
-// Else there would be messages that are dropped each time that they are said.
-const _: () = assert!(order::BYTES_MAX <= HELD_BYTES_MAX);
 
 /// Applies commands in the order that its group gives them.
 pub struct Member<N> {
     settings: Settings,
+    limits: Limits,
     identity: Identity<N>,
     pub(crate) directory: Directory,
     replica: Replica<N>,
@@ -172,11 +168,11 @@ pub struct Member<N> {
     book: Book,
     /// Who was heard, if this member is to have a say in who sits here.
     attendance: Option<Attendance>,
-    /// Who is about to be admitted. At most [`DUE_MAX`].
+    /// Who is about to be admitted. At most `due_max`.
     admitting: BTreeSet<Client>,
     /// What the decisions that were applied leave behind.
     applied: Tip,
-    /// Decided and not applied. At most [`DUE_MAX`], and what follows from one message.
+    /// Decided and not applied. At most `due_max`, and what follows from one message.
     due: VecDeque<Due>,
     /// So many commands of the first are applied, and have had so much to say.
     done: (usize, u32),
@@ -205,24 +201,28 @@ impl<N: Notary + Clone> Member<N> {
         now: Instant,
     ) -> Member<N> {
         let Identity { group, seat, notary, .. } = identity.clone();
+        let (group_settings, limits) = graph::limited(group_settings, Limits::default());
         let replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
         let directory = Directory::new(settings.clone(), Instant::START);
-        Member::with(settings, identity, directory, replica, Book::default(), tip)
+        Member::with((settings, limits), identity, directory, replica, Book::default(), tip)
     }
 
     pub(crate) fn with(
-        settings: Settings,
+        (settings, limits): (Settings, Limits),
         identity: Identity<N>,
         directory: Directory,
         replica: Replica<N>,
         book: Book,
         applied: Tip,
     ) -> Member<N> {
+        // Else there would be messages that are dropped each time that they are said.
+        assert!(order::BYTES_MAX <= limits.held_bytes_max, "a command may wait for the log");
         let (due, admitting) = Default::default();
         let (said, malformed, strange) = (0, 0, 0);
         let (done, begun) = ((0, 0), None);
         Member {
             settings,
+            limits,
             identity,
             directory,
             replica,
@@ -241,7 +241,7 @@ impl<N: Notary + Clone> Member<N> {
 
     /// From now on it looks who is there, and wishes for others in place of those who stay away.
     pub fn attend(&mut self, seating: Seating, now: Instant) {
-        self.attendance = Some(Attendance::new(seating, now));
+        self.attendance = Some(Attendance::new(seating, self.limits.heard_max, now));
     }
 
     /// Before it goes through its log: what follows from that has been said.
@@ -294,6 +294,11 @@ impl<N: Notary + Clone> Member<N> {
     /// Lets go of every record that is stored.
     pub fn release_all(&mut self) {
         self.directory.release_all();
+    }
+
+    /// How much it, and whoever runs it, keep.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// What it manages.
@@ -372,7 +377,7 @@ impl<N: Notary + Clone> Member<N> {
             return;
         }
         self.note(now, Some(&from.key));
-        if self.due.len() >= DUE_MAX {
+        if !self.has_room(0) {
             // Whoever can't keep up asks for what it has missed when it can.
             return;
         }
@@ -467,10 +472,16 @@ impl<N: Notary + Clone> Member<N> {
             self.malformed += 1;
             return;
         }
-        let (held, held_bytes) = self.replica.held();
-        if self.due.len() + held < DUE_MAX && held_bytes + bytes.len() <= HELD_BYTES_MAX {
+        if self.has_room(bytes.len()) {
             self.group(now, group::Input::Command(bytes), out);
         }
+    }
+
+    /// Whether something new can be taken, with so many bytes; if not, whoever said it will say it again.
+    fn has_room(&self, bytes: usize) -> bool {
+        let (held, held_bytes) = self.replica.held();
+        self.due.len() + held < self.limits.due_max
+            && held_bytes + bytes <= self.limits.held_bytes_max
     }
 
     fn group(&mut self, now: Instant, input: group::Input, out: &mut Vec<Output>) {
@@ -651,7 +662,7 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
             // Else the log would have a record that can't be read.
             Input::Admit { users, .. } if !users.is_bounded() => {}
             Input::Admit { client, users } => {
-                if self.admitting.len() < DUE_MAX {
+                if self.admitting.len() < self.limits.due_max {
                     self.admitting.insert(client);
                 }
                 let command = Command::Admit { client, users };

@@ -6,6 +6,7 @@ use group::{Notary, Replica, Tip};
 
 use crate::{
     Loaded, Settings,
+    graph::{self, Limits},
     member::{Identity, Member, Output, Rest, Whole},
 };
 
@@ -51,9 +52,10 @@ impl<N: Notary + Clone> Recovery<N> {
             }
         };
         let Identity { group, seat, notary, .. } = identity.clone();
+        let (group_settings, limits) = graph::limited(group_settings, Limits::default());
         let mut replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
         replica.begin_replay(mark);
-        let mut member = Member::with(settings, identity, directory, replica, book, tip);
+        let mut member = Member::with((settings, limits), identity, directory, replica, book, tip);
         member.keep_quiet();
         Ok(Recovery { member, now })
     }

@@ -34,7 +34,8 @@ fn an_unknown_graph_is_answered_with_the_known_ones() {
     assert_eq!(text(&output.stdout), "");
     assert_eq!(
         text(&output.stderr),
-        "croft: no graph is called nobody; there are: calls, client, directory, host, pager\n"
+        "croft: no graph is called nobody; there are: calls, member, network, client, directory, host, \
+         pager\n"
     );
 }
 

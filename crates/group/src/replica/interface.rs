@@ -32,6 +32,15 @@ pub struct Settings {
     pub pending_count_max: usize,
     /// The most bytes of commands that wait.
     pub pending_bytes_max: usize,
+    /// The most batches that are kept at one height.
+    pub batches_max: usize,
+    /// The most rounds of one height: what is said of later ones is not heard. Waits grow so that a height would
+    /// take lifetimes to have as many.
+    pub rounds_max: u32,
+    /// With so much that waits for the log, nothing is said again.
+    pub held_max: usize,
+    /// The most proofs of lies that are kept.
+    pub proofs_max: usize,
     /// So many decisions are kept for members that are behind. Twice as many as lie between checkpoints.
     pub recent_max: usize,
     /// And so many bytes of them.
@@ -40,6 +49,13 @@ pub struct Settings {
     pub checkpoint_every: u64,
     /// The most bytes of a state that are taken from others.
     pub state_bytes_max: u64,
+}
+
+impl Settings {
+    /// So many states are kept for members that are far behind, the last ones.
+    pub const STATES_MAX: usize = 2;
+    /// Of so many machines it is known when they were last told of decisions.
+    pub const SERVED_MAX: usize = 64;
 }
 
 impl Default for Settings {
@@ -52,6 +68,10 @@ impl Default for Settings {
             batch_bytes_max: 4 << 20,
             pending_count_max: 16_384,
             pending_bytes_max: 64 << 20,
+            batches_max: 32,
+            rounds_max: 1_024,
+            held_max: 1_024,
+            proofs_max: 64,
             recent_max: 2_048,
             recent_bytes_max: 32 << 20,
             checkpoint_every: 1_000,

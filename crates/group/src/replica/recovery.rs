@@ -146,7 +146,7 @@ impl<N: Notary> Replica<N> {
                 self.recent.clear();
                 self.recent_bytes = 0;
             }
-            Record::Evidence(evidence) => self.keep_evidence(evidence),
+            Record::Evidence(evidence) => _ = self.keep_evidence(evidence),
         }
         Ok(())
     }

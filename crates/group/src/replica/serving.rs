@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::Instant;
 
-use super::{Output, Replica, catching_up::digest_of_state};
+use super::{Output, Replica, Settings, catching_up::digest_of_state};
 use crate::{
     ballot::{Certificate, Step, Vote},
     batch::{Decision, Tip},
@@ -20,8 +20,6 @@ const SERVED_BYTES_MAX: usize = 1 << 20;
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 /// So many points are remembered whose state has been asked for and not come.
 const ASKED_MAX: usize = 4;
-/// Who was served when is remembered of so many.
-const REMEMBERED_MAX: usize = 64;
 
 impl<N: Notary> Replica<N> {
     /// Keeps a decision for those that are behind.
@@ -46,9 +44,9 @@ impl<N: Notary> Replica<N> {
         if self.served.get(&to).is_some_and(|at| *at + pause > now) {
             return;
         }
-        if self.served.len() >= REMEMBERED_MAX {
+        if self.served.len() >= Settings::SERVED_MAX {
             self.served.retain(|_, at| *at + pause > now);
-            if self.served.len() >= REMEMBERED_MAX {
+            if self.served.len() >= Settings::SERVED_MAX {
                 return;
             }
         }
@@ -128,7 +126,7 @@ impl<N: Notary> Replica<N> {
         let place = self.checkpoints.partition_point(|(held, _)| held.tip.height < tip.height);
         let summary = Summary { tip, state: digest_of_state(&state), bytes: state.len() as u64 };
         self.checkpoints.insert(place, (summary, state));
-        if self.checkpoints.len() > 2 {
+        if self.checkpoints.len() > Settings::STATES_MAX {
             self.checkpoints.pop_front();
         }
     }

@@ -647,3 +647,66 @@ fn seals_on_votes_of_one_round_prove_nothing_about_another() {
     world.input(seat(0), Input::Heard { from: seat(3), message, is_fit: true });
     assert_eq!(world.members[&seat(0)].replica.engine.round(), 0);
 }
+
+#[test]
+fn a_liar_can_not_fill_the_log_with_proofs_of_its_lies() {
+    let mut world = World::new(Settings::default(), 4);
+    let liar = (0..4).find(|number| seat(*number) != world.leader()).unwrap();
+    for command in 0..50 {
+        for number in (0..4).filter(|number| *number != liar) {
+            let height = world.members[&seat(number)].replica.tip().height + 1;
+            for value in 0..20 {
+                let (step, value) = (Step::Prevote, Some(Digest::from_bytes([value; 32])));
+                let what = Vote { height, round: 0, step, value, seat: seat(liar) };
+                let seal = world::notary(liar).seal(&what.sealed_bytes(&world::group()));
+                let message = Message::Word(Word::Vote(Sealed { what, seal }, false), None);
+                world.input(seat(number), Input::Heard { from: seat(liar), message, is_fit: true });
+            }
+        }
+        world.command(world.leader(), command);
+        world.run(Duration::from_secs(1));
+    }
+    for number in (0..4).filter(|number| *number != liar) {
+        let replica = &world.members[&seat(number)].replica;
+        assert!(replica.tip().height >= 50);
+        assert_eq!(replica.evidence().count(), PROOFS_EACH_MAX);
+        let records = world.log(number).iter();
+        let records =
+            records.flat_map(|record| base::decode::<Vec<Record>>(record, record.len()).unwrap());
+        let proofs = records.filter(|record| matches!(record, Record::Evidence(_)));
+        assert_eq!(proofs.count(), PROOFS_EACH_MAX, "in the log of member {number}");
+    }
+}
+
+#[test]
+fn no_round_follows_the_last_whatever_others_say() {
+    let with = |rounds_max| {
+        let settings = Settings { rounds_max, ..Settings::default() };
+        let mut world = World::new(settings, 4);
+        let (leader, members) = (world.leader(), world.members[&seat(0)].replica.members().clone());
+        world.down.insert(leader);
+        world.command(*members.leader(1), 7);
+        world.run(Duration::from_secs(20));
+        world
+    };
+    let world = with(2);
+    assert_eq!(world.states(), vec![numbers(7..8); 3], "the second round has another leader");
+    let mut world = with(1);
+    assert_eq!(world.states(), vec![numbers(0..0); 3]);
+    let up: Vec<Seat> = (0..4).map(seat).filter(|seat| !world.down.contains(seat)).collect();
+    let votes: Vec<_> = (0..4_u8)
+        .filter(|number| up.contains(&seat(*number)))
+        .map(|number| {
+            let (step, value, seat) = (Step::Precommit, None, seat(number));
+            let what = Vote { height: 1, round: 0, step, value, seat };
+            (step, value, seat, world::notary(number).seal(&what.sealed_bytes(&world::group())))
+        })
+        .collect();
+    let passage = crate::ballot::Passage { height: 1, round: 0, is_precommit: true, votes };
+    let message = Message::Word(Word::Passage(passage), None);
+    world.input(up[0], Input::Heard { from: up[1], message, is_fit: true });
+    for seat in up {
+        let replica = &world.members[&seat].replica;
+        assert_eq!((replica.engine.round(), replica.sizes().cast <= 2), (0, true));
+    }
+}

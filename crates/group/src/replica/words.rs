@@ -36,7 +36,9 @@ impl<N: Notary> Replica<N> {
             self.ask(now, from, out);
             return;
         }
-        if !self.may_vote() || self.is_alone() || !self.is_authentic(&from, &word) {
+        let is_too_late = word.round() >= self.settings.rounds_max
+            || matches!(word, Word::Passage(_)) && !self.may_follow(word.round());
+        if is_too_late || !self.may_vote() || self.is_alone() || !self.is_authentic(&from, &word) {
             return;
         }
         if let Word::Vote(vote, _) = &word {

@@ -32,16 +32,10 @@ use super::Post;
 
 /// A client asks again, and then all, after this time.
 const REPEAT: Duration = Duration::from_millis(500);
-/// The most frames that wait for the member, and whatever else; the rest of its mailbox is for others.
-const FRAMES_MAX: usize = 512;
-/// The most bytes of frames that wait for the member.
-const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Up to this size a frame counts as small.
 const URGENT_BYTES_MAX: usize = 64 << 10;
 /// How long whoever wants to join is kept waiting.
 const JOIN_MAX: Duration = Duration::from_secs(8);
-/// The most who want to join at once.
-const JOINING_MAX: usize = 64;
 /// The most bytes of what is asked out of turn.
 const ERRAND_BYTES_MAX: usize = 64 << 10;
 
@@ -49,10 +43,10 @@ const ERRAND_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct Peers {
     directory: PathBuf,
     membership: Membership,
-    /// Who waits until then to hear whether a machine has joined. At most [`JOINING_MAX`]. These go before the
+    /// Who waits until then to hear whether a machine has joined. At most `joining_max`. These go before the
     /// network, which waits for them.
     joining: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
-    /// Who waits until then to hear whether a machine was sent away. At most [`JOINING_MAX`].
+    /// Who waits until then to hear whether a machine was sent away. At most `joining_max`.
     revoking: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     network: Arc<Network>,
     neighbours: Arc<Neighbours>,
@@ -66,12 +60,16 @@ pub(crate) struct Peers {
 /// Lets in who is of the cell, and passes on what they say.
 struct Door {
     inbox: Arc<Mailbox<Post>>,
+    limits: node::Limits,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
     known: Mutex<BTreeSet<PublicKey>>,
     /// Those who were sent away. As many as the group remembers.
     gone: Mutex<BTreeSet<PublicKey>>,
-    /// Bytes of frames that wait for the member. At most [`FRAME_BYTES_MAX`].
+    /// Held by whoever asks the members for a stranger: one thread at a time, so that strangers never keep all of
+    /// them waiting.
+    looking: Mutex<()>,
+    /// Bytes of frames that wait for the member. At most `frame_bytes_max`.
     waiting: AtomicUsize,
     /// Whether it answers wrongly, in tests.
     #[cfg(test)]
@@ -82,7 +80,11 @@ impl Door {
     /// Whether somebody is of the cell: whoever is no member of the group hears of a new machine only when that
     /// comes.
     fn is_neighbour(&self, from: &Asker) -> bool {
-        let is_neighbour = from.is_known || self.neighbours.find(Whom::Key(from.key)).is_ok();
+        let find = || {
+            let _looking = self.looking.try_lock().ok()?;
+            self.neighbours.find(Whom::Key(from.key)).ok()
+        };
+        let is_neighbour = from.is_known || find().is_some();
         if is_neighbour && !from.is_known {
             self.known().insert(from.key);
         }
@@ -117,8 +119,8 @@ impl Reception for Door {
 
     fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) {
         let size = bytes.len();
-        if self.waiting.fetch_add(size, Ordering::Relaxed) + size > FRAME_BYTES_MAX
-            || !self.inbox.post_within(Post::Frame { from: *from, bytes }, FRAMES_MAX)
+        if self.waiting.fetch_add(size, Ordering::Relaxed) + size > self.limits.frame_bytes_max
+            || !self.inbox.post_within(Post::Frame { from: *from, bytes }, self.limits.frames_max)
         {
             self.waiting.fetch_sub(size, Ordering::Relaxed);
         }
@@ -169,7 +171,7 @@ impl Peers {
         directory: &Path,
         membership: Membership,
         bind: SocketAddr,
-        inbox: Arc<Mailbox<Post>>,
+        (inbox, limits): (Arc<Mailbox<Post>>, node::Limits),
         content: Arc<Content>,
         neighbours: Arc<Neighbours>,
     ) -> Result<Peers, Failure> {
@@ -184,10 +186,12 @@ impl Peers {
         let beside = Arc::clone(&neighbours);
         let door = Arc::new(Door {
             inbox,
+            limits,
             content,
             neighbours: beside,
             known,
             gone,
+            looking: Mutex::default(),
             waiting,
             #[cfg(test)]
             misanswers: Default::default(),
@@ -266,7 +270,8 @@ impl Peers {
 
     /// Somebody wants to join, and waits for the answer. Whether there is room for one more.
     pub(super) fn await_join(&mut self, join: &Join, reply: SyncSender<Answer>) -> bool {
-        wait(&mut self.joining, *join.certificate.machine(), reply)
+        let count_max = self.door.limits.joining_max;
+        wait(&mut self.joining, *join.certificate.machine(), reply, count_max)
     }
 
     /// Somebody wants a machine sent away, and waits for the answer. Whether there is room for one more.
@@ -276,7 +281,9 @@ impl Peers {
         reply: SyncSender<Answer>,
     ) -> bool {
         match revocation.verify(&self.membership.authority) {
-            Ok((machine, _)) => wait(&mut self.revoking, machine, reply),
+            Ok((machine, _)) => {
+                wait(&mut self.revoking, machine, reply, self.door.limits.joining_max)
+            }
             Err(refused) => {
                 _ = reply.try_send(Answer::Refused(refused.to_string()));
                 false
@@ -390,10 +397,11 @@ fn wait(
     waiting: &mut BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     machine: PublicKey,
     reply: SyncSender<Answer>,
+    count_max: usize,
 ) -> bool {
     let now = Instant::now();
     waiting.retain(|_, (_, until)| *until > now);
-    let has_room = waiting.len() < JOINING_MAX;
+    let has_room = waiting.len() < count_max;
     if has_room {
         waiting.insert(machine, (reply, now + JOIN_MAX));
     } else {

@@ -104,7 +104,7 @@ fn what_is_not_stored_yet_stays_and_is_not_tried_again_and_again() {
     group.release();
     assert_eq!((group.record_count(), group.records_max), (count, 2 * count));
     group.checkpoint().unwrap();
-    assert_eq!(group.records_max, RECORDS_MAX);
+    assert_eq!(group.records_max, Limits::default().records_max);
 }
 
 #[test]
@@ -121,4 +121,25 @@ fn what_a_crash_has_torn_is_told() {
     let torn = Torn { log_bytes: 7, content_bytes: 9 };
     assert_eq!(home.open().told().torn, torn);
     assert_eq!(home.open().told().torn, Torn::default());
+}
+
+#[test]
+fn while_the_disk_is_full_so_much_may_wait_for_it_and_no_more() {
+    let home = Home::new();
+    let mut group = home.open();
+    let much = FULL_FACTOR as u64 * (Limits::default().log_bytes_max + 1);
+    (group.is_full, group.log_bytes) = (true, much - 1);
+    group.await_room().unwrap();
+    assert_eq!((group.is_full, group.log_bytes), (true, much - 1), "that may still wait");
+    group.log_bytes = much;
+    home.inbox.close();
+    group.await_room().unwrap();
+    assert_eq!((group.told().is_full, group.log_bytes), (true, much), "it is to stop, full or not");
+    assert!(group.is_waiting);
+    let home = Home::new();
+    let mut group = home.open();
+    (group.is_full, group.log_bytes) = (true, much);
+    // There is room when it looks again.
+    group.await_room().unwrap();
+    assert_eq!((group.told().is_full, group.log_bytes, group.is_waiting), (false, 0, false));
 }

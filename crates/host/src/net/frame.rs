@@ -2,6 +2,8 @@
 
 use quinn::{ConnectionError, ReadError, RecvStream, SendStream, WriteError};
 
+use super::room::Room;
+
 /// Set aside at most before the bytes of a frame are there.
 const AHEAD: usize = 64 << 10;
 
@@ -12,6 +14,8 @@ pub(crate) enum Stop {
     Garbage(String),
     /// A frame is longer than its lane allows.
     Oversized { size: usize, size_max: usize },
+    /// There is no room for what all connections together send.
+    Crowded,
     /// The connection is gone, or the stream given up.
     Gone,
 }
@@ -32,6 +36,7 @@ impl From<ConnectionError> for Stop {
 pub(crate) async fn read(
     stream: &mut RecvStream,
     size_max: usize,
+    room: &Room,
 ) -> Result<Option<Vec<u8>>, Stop> {
     let mut header = [0; 4];
     match fill(stream, &mut header).await? {
@@ -44,9 +49,11 @@ pub(crate) async fn read(
         return Err(Stop::Oversized { size, size_max });
     }
     let mut bytes = Vec::with_capacity(size.min(AHEAD));
+    let mut share = room.share();
     while bytes.len() < size {
         match stream.read_chunk(size - bytes.len(), true).await? {
-            Some(chunk) => bytes.extend_from_slice(&chunk.bytes),
+            Some(chunk) if share.grow(chunk.bytes.len()) => bytes.extend_from_slice(&chunk.bytes),
+            Some(_) => return Err(Stop::Crowded),
             None => return Err(Stop::Garbage("a stream ends within a frame".into())),
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// So many lines at once, and then as many in each span.
-const LINES_MAX: u32 = 10;
+pub(crate) const LINES_MAX: u32 = 10;
 const SPAN: Duration = Duration::from_secs(10);
 
 /// Who says lines.

@@ -27,6 +27,7 @@ use super::{
     limits::{GUEST_WINDOW, LINK_ASKS_MAX, Limits, SEND_WINDOW, STREAM_WINDOW},
     link::{self, Close, Link},
     peer::{self, Peer},
+    room::Room,
     standing::{Standing, Turned},
     tls,
 };
@@ -47,6 +48,9 @@ pub(crate) struct Hub {
     pub(crate) pool: Pool,
     pub(crate) herald: Herald,
     pub(crate) turned: Turned,
+    /// Of frames that have come in part, and of those that wait to be sent.
+    pub(crate) reading: Room,
+    pub(crate) waiting: Arc<Room>,
     /// Connections of machines that are known, of strangers, and handshakes under way.
     pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) guests: Arc<AtomicUsize>,
@@ -110,7 +114,7 @@ impl Hub {
         if peers.len() >= self.limits.peers_max {
             return None;
         }
-        let peer = Arc::new(Peer::new(*key, &self.limits));
+        let peer = Arc::new(Peer::new(*key, &self.limits, &self.waiting));
         peers.insert(*key, Arc::clone(&peer));
         let call = peer::call(Arc::clone(self), Arc::clone(&peer));
         peer.set_caller(self.runtime.spawn(call).abort_handle());
@@ -182,6 +186,12 @@ impl Hub {
             Stop::Oversized { size, size_max } => {
                 self.turned.oversized.add(1);
                 format!("{size} bytes at once where at most {size_max} may be")
+            }
+            Stop::Crowded => {
+                self.turned.crowded.add(1);
+                self.herald
+                    .say(&format!("{key:?} was cut off: all together send too much at once"));
+                return connection.close(Close::Crowded.code(), b"too much comes at once");
             }
         };
         self.herald.say(&format!("{key:?} was cut off, it sent garbage: {what}"));
@@ -264,7 +274,8 @@ impl Hub {
 pub(crate) async fn receive(hub: Arc<Hub>) {
     while let Some(incoming) = hub.endpoint.accept().await {
         let from = incoming.remote_address();
-        let full = hub.connections.load(Ordering::Relaxed) >= hub.limits.connections_max;
+        let full = hub.connections.load(Ordering::Relaxed) >= hub.limits.connections_max
+            || hub.endpoint.open_connections() >= hub.limits.open_max;
         let slot = Slot::take(&hub.handshakes, hub.limits.handshakes_max);
         let Some(slot) = slot.filter(|_| !full) else {
             hub.turned.busy.add(1);

@@ -36,6 +36,13 @@ pub struct Limits {
     pub peers_max: usize,
     /// The most connections of machines that are known, those included that others have begun.
     pub connections_max: usize,
+    /// The most connections of all kinds, those that are not quite over included. Who calls when there are more is
+    /// turned away.
+    pub open_max: usize,
+    /// The most bytes of frames that have come in part.
+    pub reading_bytes_max: usize,
+    /// The most bytes that wait to be sent, to all machines together.
+    pub outboxes_bytes_max: usize,
     /// The most connections of strangers.
     pub guests_max: usize,
     /// The most handshakes under way that others have begun. From a quarter of them on, whoever comes has to
@@ -68,6 +75,11 @@ pub(crate) const STREAM_WINDOW: u32 = 1 << 20;
 pub(crate) const SEND_WINDOW: u64 = (3 + 1 + 2 * LINK_ASKS_MAX as u64) * STREAM_WINDOW as u64;
 /// How much may come of a connection before it is known who is there, and of a stranger.
 pub(crate) const GUEST_WINDOW: u32 = 64 << 10;
+/// So many callers for each handshake that may be under way are looked at, to be turned away with a word;
+/// whoever else knocks at that moment is not heard.
+const KNOCKS: usize = 4;
+/// What is kept of a caller before it is looked at.
+pub(crate) const KNOCK_BYTES_MAX: u64 = 16 << 10;
 /// The most addresses of one machine.
 pub(crate) const ADDRESSES_MAX: usize = 8;
 
@@ -89,6 +101,9 @@ impl Default for Limits {
             ask_queue_max: 64,
             peers_max: 4_096,
             connections_max: 1_024,
+            open_max: 2_048,
+            reading_bytes_max: 256 * MIB,
+            outboxes_bytes_max: 256 * MIB,
             guests_max: 32,
             handshakes_max: 64,
             handshake: Duration::from_secs(3),
@@ -103,6 +118,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The most callers that wait to be looked at.
+    pub(crate) fn knocks_max(&self) -> usize {
+        self.handshakes_max.saturating_mul(KNOCKS)
+    }
+
     pub(crate) fn lane(&self, lane: Lane) -> &LaneLimits {
         &self.lanes[lane.index()]
     }

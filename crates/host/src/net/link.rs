@@ -326,7 +326,7 @@ async fn hear(
 async fn read(hub: Arc<Hub>, peer: Arc<Peer>, link: Arc<Link>, lane: Lane, mut stream: RecvStream) {
     let meter = &peer.meters[lane.index()];
     loop {
-        match frame::read(&mut stream, hub.limits.lane(lane).frame_bytes_max).await {
+        match frame::read(&mut stream, hub.limits.lane(lane).frame_bytes_max, &hub.reading).await {
             Ok(Some(bytes)) => {
                 link.moved_in();
                 meter.frames_in.add(1);

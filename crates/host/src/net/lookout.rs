@@ -10,7 +10,11 @@ use std::{
 use base::PublicKey;
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{Standing, ask, hub::Hub, peer::Peer};
+use super::{
+    Standing, ask,
+    hub::{Hub, Slot},
+    peer::Peer,
+};
 
 /// The most machines that are called at once only to see whether they are there.
 const CALLS_MAX: usize = 64;
@@ -46,8 +50,10 @@ impl Lookout {
     ) -> Option<Vec<u8>> {
         let hub = self.hub.upgrade()?;
         let (peer, inside) = (hub.peer(to)?, Arc::clone(&hub));
+        let slot = Slot::take(&hub.asks, hub.limits.asks_max)?;
         let (tell, told) = mpsc::sync_channel(1);
         hub.runtime.spawn(async move {
+            let _slot = slot;
             let work = async {
                 let link = peer.connected().await;
                 let _asking = link.begin_ask();

@@ -2,16 +2,18 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::Notify;
 
-use super::limits::LaneLimits;
+use super::{limits::LaneLimits, room::Room};
 
 /// The reservoir. Threads put frames in, the network's own thread takes them out.
 pub(crate) struct Outbox {
     limits: LaneLimits,
+    /// That all outboxes share.
+    room: Arc<Room>,
     state: Mutex<State>,
     arrived: Notify,
 }
@@ -25,8 +27,8 @@ struct State {
 }
 
 impl Outbox {
-    pub(crate) fn new(limits: LaneLimits) -> Outbox {
-        Outbox { limits, state: Mutex::default(), arrived: Notify::new() }
+    pub(crate) fn new(limits: LaneLimits, room: Arc<Room>) -> Outbox {
+        Outbox { limits, room, state: Mutex::default(), arrived: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -40,7 +42,8 @@ impl Outbox {
         let bytes = state.bytes.saturating_add(frame.len());
         let has_room = frame.len() <= limits.frame_bytes_max
             && bytes <= limits.outbox_bytes_max
-            && state.frames.len() < limits.outbox_count_max;
+            && state.frames.len() < limits.outbox_count_max
+            && self.room.take(frame.len());
         if has_room {
             state.bytes = bytes;
             state.frames.push_back(frame);
@@ -52,6 +55,7 @@ impl Outbox {
     /// Puts a frame back that was taken last and not sent.
     pub(crate) fn put_back(&self, frame: Vec<u8>) {
         let mut state = self.state();
+        self.room.take_back(frame.len());
         state.bytes += frame.len();
         state.frames.push_front(frame);
         self.arrived.notify_one();
@@ -71,12 +75,15 @@ impl Outbox {
         let mut state = self.state();
         let frame = state.frames.pop_front()?;
         state.bytes -= frame.len();
+        self.room.give(frame.len());
         Some(frame)
     }
 
     /// Drops all frames, and says how many.
     pub(crate) fn clear(&self) -> usize {
-        std::mem::take(&mut *self.state()).frames.len()
+        let state = std::mem::take(&mut *self.state());
+        self.room.give(state.bytes);
+        state.frames.len()
     }
 
     /// Frames and bytes that wait.
@@ -86,13 +93,38 @@ impl Outbox {
     }
 }
 
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn outbox() -> Outbox {
+        outbox_in(&Arc::new(Room::new(100)))
+    }
+
+    fn outbox_in(room: &Arc<Room>) -> Outbox {
         let limits = LaneLimits { frame_bytes_max: 4, outbox_count_max: 3, outbox_bytes_max: 9 };
-        Outbox::new(limits)
+        Outbox::new(limits, Arc::clone(room))
+    }
+
+    #[test]
+    fn all_outboxes_share_one_room_and_give_back_what_they_had() {
+        let room = Arc::new(Room::new(10));
+        let (one, two) = (outbox_in(&room), outbox_in(&room));
+        assert!(one.put(vec![0; 4]) && one.put(vec![0; 3]) && !two.put(vec![0; 4]));
+        assert!(two.put(vec![0; 3]));
+        let taken = one.take().unwrap();
+        assert!(two.put(vec![0; 4]));
+        one.put_back(taken);
+        assert_eq!(room.taken(), 14, "what was not sent is not lost for want of room");
+        assert_eq!(one.clear(), 2);
+        drop(two);
+        assert_eq!(room.taken(), 0);
     }
 
     #[test]

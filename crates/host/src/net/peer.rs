@@ -22,6 +22,7 @@ use super::{
     limits::{ADDRESSES_MAX, LINKS_MAX, Limits},
     link::Link,
     outbox::Outbox,
+    room::Room,
     standing::{Key, LaneStanding, Meter, PeerStanding},
     tls,
 };
@@ -54,10 +55,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Peer {
-    pub(crate) fn new(key: PublicKey, limits: &Limits) -> Peer {
+    pub(crate) fn new(key: PublicKey, limits: &Limits, room: &Arc<Room>) -> Peer {
         Peer {
             key,
-            outboxes: limits.lanes.map(Outbox::new),
+            outboxes: limits.lanes.map(|lane| Outbox::new(lane, Arc::clone(room))),
             meters: Default::default(),
             addresses: Mutex::default(),
             is_named: AtomicBool::new(false),

@@ -6,6 +6,8 @@ use overlay::{Invitation, Revocation, Terms, Users};
 use super::*;
 use crate::book::{Join, Whereabouts};
 
+const HEARD_MAX: usize = Seats::COUNT_MAX + OTHERS_MAX;
+
 /// A cell whose machines are numbered from 0 in the order in which they came. The first is the one that looks.
 struct Scene {
     attendance: Attendance,
@@ -38,7 +40,7 @@ impl Scene {
         let seats = members.iter().map(|number| first_seat(&keys[*number])).collect();
         let members = Seats::new(seats).unwrap();
         let seating = Seating { members: 4, away_after: Duration::from_secs(120) };
-        Scene { attendance: Attendance::new(seating, secs(0)), members, book, keys }
+        Scene { attendance: Attendance::new(seating, HEARD_MAX, secs(0)), members, book, keys }
     }
 
     /// Looks round every 30 s in this time, and hears these each time. Says what it wished last, if anything.

@@ -241,16 +241,16 @@ impl Oracle {
         } = member.life().replica.sizes();
         let count = 2 * self.tip.seats.len();
         let bounds = [
-            (held, 2_000, "outputs"),
+            (held, 2 * settings.held_max, "outputs"),
             (pending, settings.pending_count_max, "commands"),
-            (batches, 32, "batches"),
+            (batches, settings.batches_max, "batches"),
             (recent, settings.recent_max, "decisions"),
             (seen, count, "votes of others"),
             (cast, 400, "own votes"),
             (waits, 16, "waits"),
             (wishes, 2 * count, "wishes"),
             (served, 64, "whom it has served"),
-            (evidence, 64, "lies"),
+            (evidence, settings.proofs_max, "lies"),
         ];
         match bounds.into_iter().find(|(size, most, _)| size > most) {
             None => Ok(()),

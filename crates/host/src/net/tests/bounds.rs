@@ -114,11 +114,71 @@ fn requests_beyond_what_the_threads_can_take_are_turned_away() {
 
 #[test]
 fn our_own_requests_are_bounded() {
-    let machine = Machine::start_with(1, Limits { asks_max: 0, ask_bytes_max: 10, ..quick() });
-    let other = key(9).public();
-    assert!(machine.network.know(&other, &[]));
-    let failure = machine.network.ask(&other, vec![0; 10], LONG).unwrap_err().to_string();
-    assert!(failure.contains("too many requests"), "{failure}");
-    let failure = machine.network.ask(&other, vec![0; 11], LONG).unwrap_err().to_string();
+    let machine = Machine::start_with(1, Limits { asks_max: 1, ask_bytes_max: 10, ..quick() });
+    let friend = Machine::start(2);
+    machine.knows(&friend);
+    let ask = |bytes: &[u8]| machine.network.ask(&friend.key, bytes.to_vec(), LONG);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| ask(b"block"));
+        friend.hears(|heard| heard.asks == 1);
+        let failure = ask(&[0; 10]).unwrap_err().to_string();
+        assert!(failure.contains("too many requests"), "{failure}");
+        friend.unblock();
+        assert!(first.join().unwrap().is_ok());
+    });
+    let failure = ask(&[0; 11]).unwrap_err().to_string();
     assert!(failure.contains("at most 10 bytes"), "{failure}");
+}
+
+#[test]
+fn what_waits_for_all_machines_together_is_bounded() {
+    let machine = Machine::start_with(1, Limits { outboxes_bytes_max: 250, ..quick() });
+    let send = |seed: u8, size| {
+        // Known, and not where it could be reached.
+        assert!(machine.network.know(&key(seed).public(), &[]));
+        machine.network.send(&key(seed).public(), Lane::Bulk, vec![0; size])
+    };
+    assert!(send(10, 100) && send(11, 100) && !send(12, 51) && send(12, 50) && !send(13, 1));
+    machine.network.forget(&key(10).public());
+    until(|| send(13, 100));
+}
+
+#[test]
+fn frames_that_never_come_to_an_end_leave_room_for_others() {
+    let machine = Machine::start_with(1, Limits { reading_bytes_max: 300_000, ..quick() });
+    let raw = Raw::new();
+    // Each announces a frame of a megabyte and sends a part of it.
+    let part = [&[1, 0, 0, 16, 0][..], &[7; 100_000]].concat();
+    let connections: Vec<_> = (10..16).map(|seed| raw.call(seed, &machine)).collect();
+    let _unfinished: Vec<_> =
+        connections.iter().map(|connection| raw.begin(connection, &part)).collect();
+    until(|| machine.network.standing().unwrap().refused.crowded >= 3);
+    let line = "all together send too much at once";
+    machine.hears(|heard| heard.lines.iter().any(|said| said.contains(line)));
+    assert!(machine.network.standing().unwrap().connections <= 3);
+    drop(connections);
+    let friend = Machine::start(2);
+    friend.knows(&machine);
+    until(|| {
+        friend.network.send(&machine.key, Lane::Ordinary, vec![1; 150_000]);
+        machine.heard(|heard| !heard.frames.is_empty())
+    });
+}
+
+#[test]
+fn connections_that_are_not_quite_over_count_too() {
+    let machine = Machine::start_with(1, Limits { open_max: 4, ..quick() });
+    machine.welcomes_others(Welcome::Stranger);
+    let raw = Raw::new();
+    let open: Vec<_> = (10..20).map(|seed| raw.wait(raw.dial(seed, &machine, tls::ASK))).collect();
+    assert!(open.iter().filter(|call| call.is_ok()).count() <= 4);
+    let turned = machine.network.standing().unwrap().refused.busy;
+    assert!(turned >= 6, "{turned}");
+    let line = "too many handshakes or connections";
+    machine.hears(|heard| heard.lines.iter().any(|said| said.contains(line)));
+    drop(open);
+    let friend = Machine::start(2);
+    machine.welcomes(&friend, Welcome::Known);
+    friend.knows(&machine);
+    until(|| friend.network.ask(&machine.key, b"well?".to_vec(), LONG).is_ok());
 }

@@ -63,6 +63,15 @@ impl Raw {
         });
     }
 
+    /// Begins to say something on a stream of its own, and does not end.
+    pub(super) fn begin(&self, connection: &Connection, bytes: &[u8]) -> Option<quinn::SendStream> {
+        self.handle.block_on(async {
+            let mut stream = connection.open_uni().await.ok()?;
+            _ = stream.write_all(bytes).await;
+            Some(stream)
+        })
+    }
+
     pub(super) fn closed(&self, connection: &Connection) -> ConnectionError {
         self.handle.block_on(connection.closed())
     }

@@ -1,0 +1,78 @@
+//! Reads bytes from outside as what they may be, for a fuzzer.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use crate::cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership};
+
+/// Reads bytes as what one machine asks another out of turn, as the answer, and as the file in which a machine
+/// keeps what it knows of its cell. Says how many of these they are.
+///
+/// # Panics
+///
+/// If something is accepted that would be written otherwise.
+pub fn read(bytes: &[u8]) -> usize {
+    let read = [is_one::<Errand>, is_one::<Answer>, is_one::<Membership>];
+    read.iter().filter(|is_one| is_one(bytes)).count()
+}
+
+fn is_one<T: BorshSerialize + BorshDeserialize>(bytes: &[u8]) -> bool {
+    let read = base::decode::<T>(bytes, ANSWER_BYTES_MAX);
+    if let Ok(read) = &read {
+        assert_eq!(base::encode(read), bytes, "a second encoding");
+    }
+    read.is_ok()
+}
+
+/// Bytes that are read as something.
+pub fn samples() -> Vec<Vec<u8>> {
+    use base::{FileId, SecretKey};
+    use lease::Client;
+    use overlay::{Invitation, Revocation, Terms, Users};
+
+    use crate::cell::{Neighbour, Ticket, Whom};
+
+    let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
+    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, users: Users::Any };
+    let invited = Invitation::new(&authority, [3; 32], terms);
+    let certificate = invited.and_then(|invitation| invitation.certify(&machine, 9_000));
+    let certificate = certificate.expect("the terms are in order");
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], 7));
+    let (client, key) = (Client(3), machine.public());
+    let founder = group::Seat { key, incarnation: 0 };
+    let roll = group::Roll { epoch: 1, seats: vec![founder], leader: founder };
+    let machines = vec![Neighbour { client, key, addresses: vec![address] }];
+    let whereabouts = node::Whereabouts { addresses: vec![address], number: 4 };
+    let join = node::Join::new(certificate.clone(), whereabouts, &machine, 5);
+    let ticket = Ticket {
+        client,
+        founder,
+        roll: roll.clone(),
+        machines: machines.clone(),
+        certificate: certificate.clone(),
+    };
+    let errands = [
+        Errand::Join(Box::new(join)),
+        Errand::Read { serial: 1, offset: 2, length: 3 },
+        Errand::Look(FileId::ROOT),
+        Errand::Who(Whom::Client(client)),
+        Errand::Who(Whom::Key(key)),
+        Errand::Revoke(Revocation::new(&authority, key, 5)),
+    ];
+    let answers = [
+        Answer::Joined(Box::new(ticket)),
+        Answer::Refused("no".into()),
+        Answer::Bytes(vec![1, 2, 3]),
+        Answer::Machine(machines[0].clone()),
+    ];
+    let membership = Membership {
+        authority: authority.public(),
+        founder,
+        client,
+        certificate,
+        listen: Some(address),
+        roll,
+        machines,
+    };
+    let errands = errands.iter().map(base::encode);
+    errands.chain(answers.iter().map(base::encode)).chain([base::encode(&membership)]).collect()
+}
