@@ -16,6 +16,7 @@ const PACKAGES: &[Package] = &[
     Package { sought: "git", name: "git", why: "the tidy rules ask it which files are ours" },
     Package { sought: "sqlite3", name: "sqlite3", why: "a database on a mount stays whole" },
     Package { sought: "rsync", name: "rsync", why: "copies onto a mount and finds it unchanged" },
+    Package { sought: "ip", name: "iproute2", why: "gives machines networks, and cuts wires" },
     Package {
         sought: "/usr/include/sys/acl.h",
         name: "libacl1-dev",

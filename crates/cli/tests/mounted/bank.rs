@@ -16,19 +16,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 
 use crate::{
     cell::{Scratch, can_mount},
     draw::{Draw, number},
     quickstart::Quickstart,
+    spread::{Frozen, PATIENCE, pass, until},
 };
 
 const MACHINES: usize = 4;
-const ACCOUNTS: u64 = 4;
-const TOKENS: u64 = 30;
-/// A machine that was killed is back within this time, and others have waited for it no longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const ACCOUNTS: u64 = 4;
+pub const TOKENS: u64 = 30;
 /// Longer than a session, of 20 seconds.
 const LONG: Duration = Duration::from_secs(22);
 
@@ -48,14 +47,7 @@ fn every_token_is_there_exactly_once_through_kills_and_freezes() {
     let directory = scratch.0.join("quick");
     let mut quickstart = Quickstart::new(&directory, &["--mounts"]);
     let mounts = mounts(&directory);
-    for account in 0..ACCOUNTS {
-        fs::create_dir(mounts[0].join(account.to_string())).unwrap();
-    }
-    for token in 0..TOKENS {
-        let path = mounts[0].join(format!("{}/{token}", token % ACCOUNTS));
-        fs::write(&path, token.to_string()).unwrap();
-        fs::File::open(&path).unwrap().sync_all().unwrap();
-    }
+    open(&mounts[0]);
     let (is_over, moves) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let workers: Vec<_> = (1u64..)
         .zip(&mounts)
@@ -82,10 +74,7 @@ fn every_token_is_there_exactly_once_through_kills_and_freezes() {
             let is_long = draw.below(5) == 0 || left.is_empty();
             let pause = if is_long { LONG } else { Duration::from_millis(draw.below(3_000)) };
             let _frozen = Frozen::new(pid);
-            let start = Instant::now();
-            while start.elapsed() < pause {
-                thread::park_timeout(pause - start.elapsed());
-            }
+            pass(pause);
         }
     }
     is_over.store(true, Ordering::Relaxed);
@@ -138,24 +127,20 @@ fn nobody_reads_what_was_changed_while_a_machine_was_frozen() {
     quickstart.interrupt();
 }
 
-/// A process that stands still, until this is dropped.
-struct Frozen(Pid);
-
-impl Frozen {
-    fn new(pid: Pid) -> Frozen {
-        kill_process(pid, Signal::STOP).unwrap();
-        Frozen(pid)
+/// Makes the accounts, with all tokens in them.
+pub fn open(mount: &Path) {
+    for account in 0..ACCOUNTS {
+        fs::create_dir(mount.join(account.to_string())).unwrap();
     }
-}
-
-impl Drop for Frozen {
-    fn drop(&mut self) {
-        let _ = kill_process(self.0, Signal::CONT);
+    for token in 0..TOKENS {
+        let path = mount.join(format!("{}/{token}", token % ACCOUNTS));
+        fs::write(&path, token.to_string()).unwrap();
+        fs::File::open(&path).unwrap().sync_all().unwrap();
     }
 }
 
 /// Moves tokens from anywhere to anywhere; how often there was nothing to move, or nobody who did it.
-fn work(mount: &Path, mut draw: Draw, is_over: &AtomicBool, moves: &AtomicU64) -> u64 {
+pub fn work(mount: &Path, mut draw: Draw, is_over: &AtomicBool, moves: &AtomicU64) -> u64 {
     let mut refused = 0;
     while !is_over.load(Ordering::Relaxed) {
         let (token, from, to) = (draw.below(TOKENS), draw.below(ACCOUNTS), draw.below(ACCOUNTS));
@@ -172,7 +157,7 @@ fn work(mount: &Path, mut draw: Draw, is_over: &AtomicBool, moves: &AtomicU64) -
 }
 
 /// How often each token is found. What a token says is what it is.
-fn count(mount: &Path) -> BTreeMap<u64, u64> {
+pub fn count(mount: &Path) -> BTreeMap<u64, u64> {
     let mut found = BTreeMap::new();
     for account in 0..ACCOUNTS {
         for entry in fs::read_dir(mount.join(account.to_string())).unwrap() {
@@ -183,13 +168,4 @@ fn count(mount: &Path) -> BTreeMap<u64, u64> {
         }
     }
     found
-}
-
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "{what} takes too long");
-        thread::park_timeout(Duration::from_millis(5));
-    }
 }

@@ -71,7 +71,13 @@ const LONG: Duration = Duration::from_secs(60);
 /// Runs `croft` to its end, which must come.
 #[track_caller]
 pub fn croft(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_croft"));
+    croft_on(&[], args)
+}
+
+/// The same behind these words, which take it to where it is to run.
+#[track_caller]
+fn croft_on(way: &[String], args: &[&str]) -> Output {
+    let mut command = command_on(way, env!("CARGO_BIN_EXE_croft"));
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("croft starts");
     let pid = Pid::from_child(&child);
@@ -83,6 +89,14 @@ pub fn croft(args: &[&str]) -> Output {
     });
     waiter.join().unwrap();
     output.unwrap()
+}
+
+/// A program behind these words.
+pub fn command_on(way: &[String], program: &str) -> Command {
+    let mut words = way.iter().map(String::as_str).chain([program]);
+    let mut command = Command::new(words.next().unwrap_or(program));
+    command.args(words);
+    command
 }
 
 /// Runs a line of shell in a directory, and gives what it printed. It must succeed.
@@ -136,6 +150,8 @@ pub struct Cell {
     child: Option<Child>,
     /// What the machine says on standard error.
     talk: PathBuf,
+    /// The words that take a program to the machine's own network; none if that is everybody's.
+    way: Vec<String>,
     _scratch: Scratch,
 }
 
@@ -169,11 +185,18 @@ impl Cell {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         let home = home.unwrap_or_else(|| scratch.0.join("home"));
         let talk = scratch.0.join("talk");
-        Cell { home, path, child: None, talk, _scratch: scratch }
+        Cell { home, path, child: None, talk, way: Vec::new(), _scratch: scratch }
+    }
+
+    /// One that is not made yet and will have a network of its own.
+    pub fn on(way: Vec<String>) -> Cell {
+        let mut cell = Cell::idle(None);
+        cell.way = way;
+        cell
     }
 
     pub fn init(&self, options: &[&str]) {
-        let output = croft(&[&["init", "--dir", self.home.to_str().unwrap()], options].concat());
+        let output = self.ask(&[&["init"], options].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 
@@ -188,7 +211,7 @@ impl Cell {
     pub fn try_start(&mut self, options: &[&str]) -> Result<(), (ExitStatus, String)> {
         assert!(self.child.is_none(), "it runs");
         let talk = fs::File::create(&self.talk).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_croft"))
+        let mut child = command_on(&self.way, env!("CARGO_BIN_EXE_croft"))
             .args(["run", "--with-parent", "--dir"])
             .arg(&self.home)
             .arg("--mount")
@@ -268,7 +291,7 @@ impl Cell {
 
     /// Runs one of the other commands for this machine.
     pub fn ask(&self, words: &[&str]) -> Output {
-        croft(&[words, &["--dir", self.home.to_str().unwrap()]].concat())
+        croft_on(&self.way, &[words, &["--dir", self.home.to_str().unwrap()]].concat())
     }
 }
 

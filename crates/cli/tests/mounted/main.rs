@@ -35,5 +35,10 @@ mod image;
 mod power;
 
 mod bank;
+mod network;
 mod racing;
 mod several;
+mod spread;
+mod staff;
+mod weather;
+mod wires;

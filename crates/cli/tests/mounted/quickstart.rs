@@ -23,7 +23,7 @@ pub struct Quickstart {
 }
 
 /// Several cells of several machines at once would wait for each other more than for themselves.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+pub static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Quickstart {
     /// Started, and mounted as it says.

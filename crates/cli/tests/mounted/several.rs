@@ -1,28 +1,14 @@
 //! Cells of several machines, each in a process of its own, on this computer's own addresses.
 
-use std::{
-    fs,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path};
 
 use rustix::process::{Signal, kill_process};
 
 use crate::{
     cell::{Cell, Scratch, can_mount, croft, text},
     quickstart::Quickstart,
+    spread::until,
 };
-
-/// Waits for something that comes by itself.
-#[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} takes too long");
-        thread::park_timeout(Duration::from_millis(20));
-    }
-}
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
