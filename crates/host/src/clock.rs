@@ -1,4 +1,5 @@
-//! What time it is: the boot clock for promises, the wall clock for what people see.
+//! What time it is: the boot clock for promises, the wall clock for what people see, and a thread's own for what
+//! its work costs.
 
 use base::Instant;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -12,6 +13,12 @@ impl Clock {
     pub fn now(self) -> Instant {
         let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Boottime);
         Instant::from_nanos((tv_sec as u64).saturating_mul(1_000_000_000) + tv_nsec as u64)
+    }
+
+    /// How many nanoseconds of processor time the thread that asks has used.
+    pub(crate) fn used(self) -> u64 {
+        let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::ThreadCPUTime);
+        (tv_sec as u64).saturating_mul(1_000_000_000) + tv_nsec as u64
     }
 
     /// The wall clock, in nanoseconds since 1970.

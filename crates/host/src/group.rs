@@ -98,6 +98,8 @@ pub(crate) struct Group {
     stored: Stored,
     /// Bytes in the log since the last checkpoint.
     log_bytes: u64,
+    /// Processor time that the log has taken, in nanoseconds.
+    log_used: u64,
     ballast: Ballast,
     torn: Torn,
     /// The most records at hand, or more if so many are not in the store yet.
@@ -216,6 +218,7 @@ impl Group {
             machines: Arc::default(),
             stored,
             log_bytes,
+            log_used: 0,
             ballast: Ballast::of(home),
             torn,
             records_max: limits.records_max,
@@ -567,6 +570,7 @@ impl Group {
         &mut self,
         mut act: impl FnMut(&mut Group) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        let before = self.clock.used();
         loop {
             match act(self) {
                 Err(failure) if failure.is_full() && !self.log.is_stopped() => {
@@ -575,6 +579,7 @@ impl Group {
                     }
                 }
                 done => {
+                    self.log_used += self.clock.used() - before;
                     self.go_on();
                     return done;
                 }
@@ -714,6 +719,7 @@ impl Group {
             records: sizes.records,
             leases: sizes.leases,
             log_bytes: self.log.bytes(),
+            log_us: self.log_used / 1_000,
             sessions: directory.clients().filter(|(_, client)| client.is_live).count(),
             members: replica.members().list().len(),
             quorum: replica.members().quorum(),

@@ -36,6 +36,8 @@ pub struct Standing {
     pub sessions: usize,
     /// Bytes of the log on disk.
     pub log_bytes: u64,
+    /// Processor time that writing the log has taken, in microseconds.
+    pub log_us: u64,
     /// What a crash had torn at the start. Nobody was told that it was safe.
     pub torn: Torn,
     /// How many members the group has, as far as this machine knows.

@@ -375,5 +375,6 @@ fn draw_settings(rng: &mut Rng) -> Settings {
         recent_bytes_max: 1 << 20,
         checkpoint_every,
         state_bytes_max: 1 << 20,
+        ..Settings::default()
     }
 }

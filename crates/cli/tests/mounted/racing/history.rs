@@ -33,8 +33,8 @@ impl Done {
 
 /// So far back it is looked for another order. Whatever was done then has been seen since.
 const CHOICES_MAX: usize = 20_000;
-/// So many times for each deed it is tried otherwise.
-const EFFORT: usize = 50;
+/// So many times it is tried otherwise before a deed is given up that nobody has come past.
+const EFFORT: usize = 200_000;
 
 /// A moment in the search.
 #[derive(Clone)]
@@ -46,9 +46,11 @@ struct State {
 }
 
 impl State {
-    /// By what it is known again.
-    fn name(&self) -> (Vec<usize>, String, String) {
-        (self.done.clone(), format!("{:?}", self.programs), format!("{:?}", self.tree.digest()))
+    /// By what it is known again: two of one name go on alike, whichever numbers their files and handles have.
+    fn name(&self) -> (Vec<usize>, String) {
+        let programs: Vec<String> =
+            self.programs.iter().map(|program| program.name(&self.tree)).collect();
+        (self.done.clone(), format!("{programs:?} {:?}", self.tree.digest()))
     }
 }
 
@@ -70,7 +72,7 @@ pub fn check(histories: &[Vec<Done>]) -> Result<(), String> {
     // From these nothing leads on.
     let mut dead = HashSet::new();
     let mut furthest = (0, String::new());
-    let mut effort = EFFORT * histories.iter().map(Vec::len).sum::<usize>();
+    let mut effort = EFFORT;
     loop {
         let mut turns = turns(histories, &state);
         let Some(turn) = turns.pop() else { return Ok(()) };
@@ -90,6 +92,7 @@ pub fn check(histories: &[Vec<Done>]) -> Result<(), String> {
             let place: usize = state.done.iter().sum();
             if place > furthest.0 {
                 furthest = (place, what);
+                effort = EFFORT;
             }
             let Some(choice) = choices.back_mut() else {
                 return Err(format!("after {} deeds: {}", furthest.0, furthest.1));

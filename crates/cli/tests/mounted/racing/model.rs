@@ -66,6 +66,14 @@ pub fn tree() -> FileSystem {
 }
 
 impl Program {
+    /// All of it that matters for what comes.
+    pub fn name(&self, tree: &FileSystem) -> String {
+        let open =
+            self.open.map(|open| tree.handles().find(|(handle, _)| *handle == open).unwrap().1);
+        let found = self.found.map(|(ino, size)| (name(tree, ino), size));
+        format!("{} {:?} {found:?}", self.step, open.map(|ino| name(tree, ino)))
+    }
+
     /// Takes the next step of a deed.
     pub fn step(&mut self, tree: &mut FileSystem, deed: Deed) -> Next {
         let next = self.advance(tree, deed);
@@ -195,4 +203,16 @@ fn at<'a>(tree: &FileSystem, path: &'a str) -> At<'a> {
     let (place, name) = path.split_once('/').unwrap();
     let place = tree.lookup(&Actor::root(), At(Ino::ROOT, place.as_bytes())).unwrap();
     At(place, name.as_bytes())
+}
+
+/// What a file is known by: its name, or its number and what is in it if it has none any more.
+fn name(tree: &FileSystem, ino: Ino) -> String {
+    let mut names = FILES.iter().chain(&DIRECTORIES);
+    match names.find(|name| tree.lookup(&Actor::root(), at(tree, name)) == Ok(ino)) {
+        Some(name) => (*name).to_owned(),
+        None => {
+            let size = tree.getattr(ino).map(|attr| attr.size);
+            format!("{ino:?} {size:?} {:?}", tree.runs(ino))
+        }
+    }
 }
