@@ -32,6 +32,8 @@ pub mod swarm;
 
 mod k_e1;
 
+mod k_e2;
+
 mod k_e16;
 
 pub use plan::{Expect, Plan, Row};

@@ -1,6 +1,6 @@
 //! The list of experiments, and how one is run.
 
-use crate::{Failure, Plan, Report, Trial, d_e1, d_e3, d_e4, k_e1, k_e16, l_e1, l_e1b};
+use crate::{Failure, Plan, Report, Trial, d_e1, d_e3, d_e4, k_e1, k_e2, k_e16, l_e1, l_e1b};
 
 /// Every experiment, in the order of the papers.
 pub static EXPERIMENTS: &[Experiment] = &[
@@ -10,6 +10,7 @@ pub static EXPERIMENTS: &[Experiment] = &[
     Experiment { plan: include_str!("../../../papers/D-E3.toml"), run: d_e3::run },
     Experiment { plan: include_str!("../../../papers/D-E4.toml"), run: d_e4::run },
     Experiment { plan: include_str!("../../../papers/K-E1.toml"), run: k_e1::run },
+    Experiment { plan: include_str!("../../../papers/K-E2.toml"), run: k_e2::run },
     Experiment { plan: include_str!("../../../papers/K-E16.toml"), run: k_e16::run },
 ];
 

@@ -1,0 +1,129 @@
+//! How many choices are enough: utilisation as κ grows, passive and active (figure 12).
+
+use overlay::Policy;
+
+use crate::{
+    Failure, Trial,
+    swarm::{
+        crew::{self, Progress},
+        popularity::Popularity,
+        population::{Capacities, Lives, population},
+        scheme::KChoices,
+        tally::{Tally, quantile, spread},
+        world::{Setup, World},
+    },
+};
+
+/// The numbers of choices; with one there is nothing to choose, and active is passive.
+const CHOICES: [u32; 7] = [1, 2, 4, 8, 16, 64, 256];
+const SKEWS: [(&str, f64); 2] = [("uniform", 0.0), ("zipf-1.2", 1.2)];
+/// How often utilisation is looked at, in seconds.
+const SAMPLE: u32 = 30;
+/// The part of the paper's three hours after which balancing begins: 400 s.
+const ACTIVATION: u32 = 27;
+
+/// One point of the figure.
+struct Point {
+    name: String,
+    skew: f64,
+    policy: Policy,
+}
+
+/// What a run is made of, for all points alike.
+#[derive(Clone, Copy)]
+struct Sizes {
+    machines: usize,
+    seconds: u32,
+    life: f64,
+    rate: f64,
+    points: usize,
+    seed: u64,
+}
+
+/// Measures the figure.
+pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
+    let sizes = Sizes {
+        machines: trial.size("machines") as usize,
+        seconds: trial.size("seconds") as u32,
+        life: trial.constant("life_s"),
+        rate: trial.constant("rate"),
+        points: trial.constant("points") as usize,
+        seed: trial.rng().next_u64(),
+    };
+    let points = points();
+    let outcomes = crew::all(trial, &points, |point, progress| measure(point, sizes, progress));
+    for (point, (p95, success)) in points.iter().zip(&outcomes) {
+        trial.number(format!("{}/p95", point.name), *p95);
+        trial.number(format!("{}/success", point.name), *success);
+    }
+    let p95 = |name: String| {
+        let at = points.iter().position(|point| point.name == name);
+        outcomes[at.expect("every point is measured")].0
+    };
+    for (skew, _) in SKEWS {
+        let none = p95(format!("{skew}/passive/1"));
+        let [active, passive] = ["active", "passive"].map(|mode| {
+            CHOICES[1..].iter().map(|k| p95(format!("{skew}/{mode}/{k}"))).collect::<Vec<_>>()
+        });
+        // Eight is the third of those with a choice, 256 the last.
+        trial.number(format!("{skew}/active/8-to-1"), active[2] / none);
+        trial.number(format!("{skew}/active/8-less-256"), (active[2] - active[5]) / none);
+        let falls = |modes: &[f64]| modes[0] < none && modes.is_sorted_by(|one, next| one > next);
+        trial.truth(format!("{skew}/active/falls"), falls(&active));
+        trial.truth(format!("{skew}/passive/falls"), falls(&passive));
+        let is_ahead = active.iter().zip(&passive).all(|(active, passive)| active < passive);
+        trial.truth(format!("{skew}/active-below-passive"), is_ahead);
+    }
+    let skewed = p95("zipf-1.2/active/8".into());
+    trial.truth("skew-lowers-p95", skewed < p95("uniform/active/8".into()));
+    Ok(())
+}
+
+fn points() -> Vec<Point> {
+    let mut points = Vec::new();
+    for (name, skew) in SKEWS {
+        for choices in CHOICES {
+            for (mode, is_active) in [("passive", false), ("active", true)] {
+                if choices > 1 || !is_active {
+                    let policy = Policy { choices, is_active, ..Policy::default() };
+                    points.push(Point { name: format!("{name}/{mode}/{choices}"), skew, policy });
+                }
+            }
+        }
+    }
+    points
+}
+
+/// The 95th percentile of utilisation in the second half of the run, and the success of queries there.
+fn measure(point: &Point, sizes: Sizes, progress: &Progress) -> (f64, f64) {
+    progress.say(point.name.clone());
+    let mut rng = base::Rng::new(sizes.seed);
+    let lives = Lives::Pareto { mean: sizes.life, correlation: 0.0 };
+    let lives = population(sizes.machines, sizes.seconds, Capacities::Gnutella, lives, &mut rng);
+    let popularity = Popularity::new(point.skew, sizes.points, &mut rng);
+    let activation = sizes.seconds / ACTIVATION;
+    let setup = Setup { rate: sizes.rate, activation, seed: sizes.seed, ..Setup::default() };
+    let scheme = Box::new(KChoices::new(point.policy));
+    let mut world = World::new(setup, lives, popularity, scheme);
+    world.run(sizes.seconds / 2);
+    let (mut total, mut samples) = (Tally::default(), Vec::new());
+    for _ in 0..(sizes.seconds / 2 / SAMPLE).max(1) {
+        total += world.run(SAMPLE);
+        let network = &world.network;
+        let utilisations = network.alive().iter().map(|machine| network.utilisation(*machine));
+        samples.push(quantile(&mut utilisations.collect::<Vec<_>>(), 0.95));
+        progress.say(format!("{}: {} of {} s", point.name, network.now, sizes.seconds));
+    }
+    (spread(&samples).0, total.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Verdict, find};
+
+    #[test]
+    fn a_small_figure_has_the_shape_that_the_plan_says() {
+        let report = find("K-E2").unwrap().run(0.03, &mut |_| ()).unwrap();
+        assert_eq!(report.verdict, Verdict::Holds, "{report}");
+    }
+}
