@@ -51,6 +51,9 @@ pub struct RunArgs {
     /// Where other machines reach this one from now on, if it has moved: an IP, or IP:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = words::listen)]
     pub listen: Option<SocketAddr>,
+    /// Do not look for machines of the cell on the local network, and do not let them find this one there
+    #[arg(long)]
+    pub no_discovery: bool,
     /// Stop when the process that started this one ends
     #[arg(long, hide = true)]
     pub with_parent: bool,
@@ -154,6 +157,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         Machine::move_to(&args.home.directory, listen)?;
     }
     let machine = Machine::start(&args.home.directory)?;
+    if !args.no_discovery {
+        machine.discover()?;
+    }
     machine.desk().die_at(args.die_at);
     let usual = Options::default();
     let has_passthrough = usual.has_passthrough && !args.no_passthrough;

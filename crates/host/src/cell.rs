@@ -19,7 +19,9 @@ use node::{Identity, Join, Whereabouts};
 use overlay::{Certificate, Code, Invitation, Revocation, Terms, Text, Users};
 
 use crate::{
-    Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome, key,
+    Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
+    discovery::{self, Mdns},
+    key,
     machine::replace,
 };
 
@@ -28,6 +30,10 @@ const GROUP: Domain = Domain::new("first group of a cell v1");
 const CERTIFICATE: Duration = Duration::from_secs(3 * 365 * 86_400);
 /// How long whoever asks to join waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long whoever asks to join looks for machines nearby, if those it was invited by are not where they were.
+const NEARBY: Duration = Duration::from_secs(5);
+/// The most addresses nearby that are asked.
+const NEARBY_MAX: usize = 8;
 /// The most bytes of an answer.
 pub(crate) const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of the file.
@@ -217,29 +223,22 @@ impl Membership {
         let join =
             Join::new(certificate.clone(), whereabouts(Some(listen)), &machine, seconds_now());
         let errand = Errand::Join(Box::new(join));
-        let mut last = Failure::Unfit("the invitation names no address; ask for another".into());
-        for address in code.addresses() {
-            let ticket = network
-                .ask_at(*address, base::encode(&errand), PATIENCE)
-                .and_then(|(key, bytes)| read_answer(&key, &bytes, &authority));
-            match ticket {
-                Ok(Ticket { client, founder, roll, machines, .. }) => {
-                    let listen = Some(listen);
-                    let (certificate, authority) = (certificate.clone(), authority);
-                    return Ok(Membership {
-                        authority,
-                        founder,
-                        client,
-                        certificate,
-                        listen,
-                        roll,
-                        machines,
-                    });
-                }
-                Err(failure) => last = failure,
-            }
+        let ask = |address: &SocketAddr| {
+            let answer = network.ask_at(*address, base::encode(&errand), PATIENCE);
+            answer.and_then(|(key, bytes)| read_answer(&key, &bytes, &authority))
+        };
+        let none = Failure::Unfit("the invitation names no address; ask for another".into());
+        let mut ticket = first_of(code.addresses(), Err(none), &ask);
+        if matches!(ticket, Err(Failure::Peer { .. })) && !listen.ip().is_loopback() {
+            // Nobody of the cell is there any more. Whoever else is of it can let the machine in, too.
+            let medium = Mdns::new(listen.ip(), None);
+            let cell = discovery::Cell::of(&authority);
+            let nearby = discovery::look_around(cell, medium, NEARBY, NEARBY_MAX);
+            ticket = first_of(&nearby, ticket, &ask);
         }
-        Err(last)
+        let Ticket { client, founder, roll, machines, .. } = ticket?;
+        let listen = Some(listen);
+        Ok(Membership { authority, founder, client, certificate, listen, roll, machines })
     }
 
     /// The one of a machine that lives in a directory.
@@ -286,6 +285,21 @@ impl Membership {
     pub(crate) fn own_join(&self, key: &SecretKey) -> Join {
         Join::new(self.certificate.clone(), whereabouts(self.listen), key, seconds_now())
     }
+}
+
+/// What the first says who has a ticket, else what the last says; else this.
+fn first_of(
+    addresses: &[SocketAddr],
+    mut last: Result<Ticket, Failure>,
+    ask: &dyn Fn(&SocketAddr) -> Result<Ticket, Failure>,
+) -> Result<Ticket, Failure> {
+    for address in addresses {
+        last = ask(address);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
 }
 
 /// The address of this machine from which a code's addresses are reached, with any port.

@@ -24,6 +24,7 @@ mod log;
 mod store;
 
 mod desk;
+mod discovery;
 mod group;
 mod net;
 

@@ -39,7 +39,9 @@ use crate::{
     clock::Clock,
     descriptors,
     desk::{self, Desk, Lost},
+    discovery::{self, Mdns, Notice},
     group::{self, Group, MachineStanding, Post},
+    key,
     mailbox::Mailbox,
     net::{Away, Lookout, Refusals},
 };
@@ -216,6 +218,20 @@ impl Machine {
             threads: vec![keeper, server],
             _lock: lock,
         })
+    }
+
+    /// Lets other machines of the cell find this one on the local network, and looks for them there when they are not
+    /// where they were said to be. Not on this computer's own address: nobody else is there.
+    pub fn discover(&self) -> Result<(), Failure> {
+        let membership = Membership::read(&self.directory)?;
+        let listen = membership.listen.filter(|listen| !listen.ip().is_loopback());
+        if let (Some(listen), Some(lookout)) = (listen, self.lookout()) {
+            let key = key::read(&self.directory.join("key"))?.public();
+            let cell = discovery::Cell::of(&membership.authority);
+            let notice = Notice { cell, key, addresses: vec![listen] };
+            discovery::start(cell, Mdns::new(listen.ip(), Some(notice)), lookout);
+        }
+        Ok(())
     }
 
     /// Where it lives.

@@ -26,7 +26,7 @@ mod tls;
 
 use std::{
     net::{SocketAddr, UdpSocket},
-    sync::{Arc, Mutex, atomic::AtomicUsize, mpsc},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicUsize, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -169,6 +169,7 @@ impl Network {
             handshakes: count(),
             asks: count(),
             peers: Mutex::default(),
+            missing: OnceLock::new(),
         });
         let (stop, stopped) = oneshot::channel();
         let inside = Arc::clone(&hub);

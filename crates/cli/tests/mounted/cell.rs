@@ -209,9 +209,15 @@ impl Cell {
 
     /// Starts it and waits until it is ready, or tells how it ended and what it said.
     pub fn try_start(&mut self, options: &[&str]) -> Result<(), (ExitStatus, String)> {
+        self.launch(options);
+        self.await_ready()
+    }
+
+    /// Starts it, and does not wait.
+    pub fn launch(&mut self, options: &[&str]) {
         assert!(self.child.is_none(), "it runs");
         let talk = fs::File::create(&self.talk).unwrap();
-        let mut child = command_on(&self.way, env!("CARGO_BIN_EXE_croft"))
+        let child = command_on(&self.way, env!("CARGO_BIN_EXE_croft"))
             .args(["run", "--with-parent", "--dir"])
             .arg(&self.home)
             .arg("--mount")
@@ -220,15 +226,19 @@ impl Cell {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(talk)
-            .spawn()
-            .expect("croft starts");
+            .spawn();
+        self.child = Some(child.expect("croft starts"));
+    }
+
+    /// Waits until it is ready, or tells how it ended and what it said.
+    pub fn await_ready(&mut self) -> Result<(), (ExitStatus, String)> {
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let stdout = self.child.as_mut().and_then(|child| child.stdout.take()).unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
         if line != "ready\n" {
-            let status = child.wait().unwrap();
+            let status = self.wait();
             return Err((status, self.talk()));
         }
-        self.child = Some(child);
         assert!(self.is_mounted(), "it said that it is ready");
         Ok(())
     }

@@ -35,6 +35,7 @@ mod image;
 mod power;
 
 mod bank;
+mod nearby;
 mod network;
 mod racing;
 mod several;

@@ -77,7 +77,8 @@ fn every_token_is_there_exactly_once_whatever_happens_to_machines_and_wires() {
         let found = bank::count(&machine.path);
         assert_eq!(found, everything, "at {} with seed {seed}", machine.path.display());
         let output = machine.ask(&["fsck"]);
-        assert!(output.status.success(), "with seed {seed}: {}", text(&output.stdout));
+        let said = text(&[output.stdout, output.stderr].concat());
+        assert!(output.status.success(), "{} with seed {seed}: {said}", machine.path.display());
     }
     let (moves, lost) =
         (moves.load(Ordering::Relaxed), (0..MACHINES).map(|index| spread.lost(index)));

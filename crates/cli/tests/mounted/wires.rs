@@ -102,6 +102,11 @@ impl Wires {
         self.bridge().ends[machine].ip(&lines).unwrap();
     }
 
+    /// A socket on a machine's network.
+    pub fn socket(&self, machine: usize) -> UdpSocket {
+        self.bridge().ends[machine].socket(&address(machine))
+    }
+
     fn bridge(&self) -> &Bridge {
         self.bridge.as_ref().expect("only real wires can be changed")
     }
@@ -136,7 +141,9 @@ impl Bridge {
                 "link add {port} type veth peer name eth netns {pid}\nlink set {port} master hub up"
             ))?;
             let address = address(machine);
-            end.ip(&format!("address add {address}/24 dev eth\nlink set eth up"))?;
+            end.ip(&format!(
+                "address add {address}/24 dev eth\nlink set eth up\nroute add 224.0.0.0/4 dev eth"
+            ))?;
             ends.push(end);
         }
         Ok(Bridge { place, ends })
@@ -221,8 +228,7 @@ impl Drop for Place {
 #[test]
 fn a_cut_wire_carries_nothing_a_healed_one_everything_and_none_outlives_its_test() {
     let Some(wires) = Wires::real(2) else { return };
-    let sockets = [0, 1].map(|machine| wires.bridge().ends[machine].socket(&address(machine)));
-    let [from, to] = sockets;
+    let [from, to] = [0, 1].map(|machine| wires.socket(machine));
     let brief = Some(Duration::from_millis(100));
     to.set_read_timeout(brief).unwrap();
     // A neighbour is sought first, so the first words may be lost.

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -17,7 +17,7 @@ use quinn::{
 };
 use tokio::{runtime::Handle, time::timeout};
 
-use crate::Failure;
+use crate::{Failure, discovery::Missing};
 
 use super::{
     Asker, Reception, Welcome, ask,
@@ -59,6 +59,8 @@ pub(crate) struct Hub {
     pub(crate) asks: Arc<AtomicUsize>,
     /// At most `peers_max`.
     pub(crate) peers: Mutex<BTreeMap<PublicKey, Arc<Peer>>>,
+    /// Whoever looks for those that can't be reached.
+    pub(crate) missing: OnceLock<Missing>,
 }
 
 /// One of a bounded number; it is free again when this is dropped.

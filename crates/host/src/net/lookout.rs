@@ -3,12 +3,15 @@
 
 use std::{
     collections::BTreeSet,
+    net::SocketAddr,
     sync::{Arc, Weak, mpsc},
     time::Duration,
 };
 
 use base::PublicKey;
 use tokio::{task::JoinSet, time::timeout};
+
+use crate::discovery::Missing;
 
 use super::{
     Standing, ask,
@@ -38,6 +41,21 @@ impl Lookout {
     /// Whether the network is there.
     pub(crate) fn is_there(&self) -> bool {
         self.hub.strong_count() > 0
+    }
+
+    /// From now on it is told there whom the network can't reach.
+    pub(crate) fn report(&self, missing: Missing) {
+        if let Some(hub) = self.hub.upgrade() {
+            _ = hub.missing.set(missing);
+        }
+    }
+
+    /// A machine that is known may be there too. If it is not connected, it is called there.
+    pub(crate) fn hint(&self, key: &PublicKey, addresses: &[SocketAddr]) {
+        let peer = self.hub.upgrade().and_then(|hub| hub.peer(key));
+        if let Some(peer) = peer.filter(|peer| peer.is_named() && !peer.is_connected()) {
+            peer.hint(addresses);
+        }
     }
 
     /// Asks a machine that is known, and waits so long for its answer. A network that ends meanwhile does not

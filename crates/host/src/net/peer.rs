@@ -34,6 +34,8 @@ pub(crate) struct Peer {
     pub(crate) meters: [Meter; 3],
     /// At most [`ADDRESSES_MAX`].
     addresses: Mutex<Vec<SocketAddr>>,
+    /// Where it may be too, as somebody says who need not be believed; the latest first. At most [`ADDRESSES_MAX`].
+    hints: Mutex<Vec<SocketAddr>>,
     /// Whether somebody named it, or it only came by itself and is forgotten when it goes.
     is_named: AtomicBool,
     /// Requests of ours that wait for a connection.
@@ -61,6 +63,7 @@ impl Peer {
             outboxes: limits.lanes.map(|lane| Outbox::new(lane, Arc::clone(room))),
             meters: Default::default(),
             addresses: Mutex::default(),
+            hints: Mutex::default(),
             is_named: AtomicBool::new(false),
             askers: AtomicUsize::new(0),
             stir: Notify::new(),
@@ -78,6 +81,29 @@ impl Peer {
         self.is_named.store(true, Ordering::Relaxed);
         self.is_in_peace.store(true, Ordering::Relaxed);
         self.stir.notify_one();
+    }
+
+    /// Where it may be too. It is called there soon, if there is a reason to call it.
+    pub(crate) fn hint(&self, addresses: &[SocketAddr]) {
+        let mut hints = lock(&self.hints);
+        let old = std::mem::take(&mut *hints);
+        hints.extend(addresses.iter().copied());
+        hints.extend(old.into_iter().filter(|address| !addresses.contains(address)));
+        hints.truncate(ADDRESSES_MAX);
+        drop(hints);
+        self.is_in_peace.store(true, Ordering::Relaxed);
+        self.stir.notify_one();
+    }
+
+    /// Where to call it in this turn. Every second call goes where it was said to be, if there are hints.
+    fn address(&self, turn: usize) -> Option<SocketAddr> {
+        let (addresses, hints) = (lock(&self.addresses), lock(&self.hints));
+        let nth = |list: &[SocketAddr], index: usize| list.get(index % list.len().max(1)).copied();
+        match hints.is_empty() {
+            true => nth(&addresses, turn),
+            false if turn.is_multiple_of(2) => nth(&hints, turn / 2),
+            false => nth(&addresses, turn / 2),
+        }
     }
 
     pub(crate) fn is_named(&self) -> bool {
@@ -257,14 +283,9 @@ pub(crate) async fn call(hub: Arc<Hub>, peer: Arc<Peer>) {
                 () = peer.stir.notified() => continue,
             }
         }
-        let address = {
-            let addresses = lock(&peer.addresses);
-            match addresses.get(turn % addresses.len().max(1)) {
-                Some(address) => *address,
-                None => continue,
-            }
-        };
+        let address = peer.address(turn);
         turn += 1;
+        let Some(address) = address else { continue };
         // Also if it is reached: it may throw us out at once.
         not_before = Instant::now() + backoff.pause();
         match dial(&hub, &peer, address).await {
@@ -282,6 +303,9 @@ pub(crate) async fn call(hub: Arc<Hub>, peer: Arc<Peer>) {
                 let since = *failing.get_or_insert_with(Instant::now);
                 if since.elapsed() >= hub.limits.patience {
                     peer.drop_frames();
+                }
+                if let Some(missing) = hub.missing.get() {
+                    missing.tell(&peer.key);
                 }
             }
         }
