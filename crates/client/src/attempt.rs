@@ -144,6 +144,7 @@ impl Client {
             Job::Reap(file, time) => self.reap(now, file, *time),
             Job::Call(_, Asked { actor, time, what }) => match what {
                 Call::Sync { handle } => self.sync(*handle),
+                Call::Settle => self.settle(),
                 Call::Open { file, modes } => self.open(now, actor, file, *modes),
                 Call::Close { handle } => self.close(now, actor, *time, *handle),
                 // Only whoever closes a file may let it go.
@@ -219,6 +220,10 @@ impl Client {
             self.handles.loss_told();
             return Err(Halt::Failed(Failure::Lost));
         }
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Result<Reply, Halt> {
         let Some(last) = self.pending.last() else { return Ok(Reply::Done) };
         self.pending.demand(last);
         Err(Halt::Wait(Waits::Applied(last)))

@@ -89,6 +89,9 @@ pub enum Call {
         /// An open file, as for `fsync`; none as for `syncfs`.
         handle: Option<u64>,
     },
+    /// Returns when the group has applied everything that was done before and is not lost. For whoever tidies up:
+    /// it takes no loss upon itself of which a program has to be told.
+    Settle,
 }
 
 /// What an open file is open for, and what others may not open it for meanwhile (D25).

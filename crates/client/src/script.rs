@@ -33,7 +33,7 @@ use crate::{Call, Client, Input, Modes, Output, Reply, Settings, Ways};
 /// A tries to close H                      if it is open
 /// A opens PATH as H for rw denying w      with share modes
 /// A locks PATH x0-9, unlocks PATH 0-9, tests PATH s0-9
-/// A looks up PATH, A syncs, A cancels
+/// A looks up PATH, A syncs, A settles, A cancels
 /// A syncs H                               through an open file
 /// A falls silent, A is back               loses all its messages, and no longer
 /// A counts                                logs what it has said since the last time
@@ -278,6 +278,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                 Call::Lookup { directory, name }
             }
             ["syncs"] => Call::Sync { handle: None },
+            ["settles"] => Call::Settle,
             ["syncs", handle] => Call::Sync { handle: Some(self.user(letter).handles[handle]) },
             _ => panic!("what is `{}`?", words.join(" ")),
         })
@@ -431,7 +432,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                 | Reply::Nameless(_)
                 | Reply::Changed(_)
                 | Reply::Entry(..),
-            ) if !["syncs", "looks"].iter().any(|verb| text.starts_with(verb)) => {
+            ) if !["syncs", "settles", "looks"].iter().any(|verb| text.starts_with(verb)) => {
                 return;
             }
             Ok(

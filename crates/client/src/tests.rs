@@ -205,6 +205,33 @@ fn a_loss_is_told_through_each_handle_that_could_hide_it_and_not_by_whoever_sync
 }
 
 #[test]
+fn whoever_tidies_up_waits_for_what_is_to_be_applied_and_takes_no_loss_away_from_programs() {
+    check(
+        "0 A makes d
+         0 A settles
+         2 A falls silent
+         3 A creates d/one
+         5 B looks up d
+         20002 A is back
+         40000 A settles
+         40001 A opens d as one
+         40002 A settles
+         40003 A syncs one
+         40004 A syncs
+         40005 A syncs",
+        "0 A settles: done
+         5 B waits
+         20000 B looks up d: done
+         20003 A has lost [\"create\"], 1 sent
+         40000 A settles: done
+         40002 A settles: done
+         40003 A syncs one: EIO
+         40004 A syncs: EIO
+         40005 A syncs: done",
+    );
+}
+
+#[test]
 fn a_session_that_is_lost_hands_over_what_was_not_acknowledged_whole_and_in_order() {
     check(
         "0 A makes d

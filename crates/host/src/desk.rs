@@ -153,7 +153,7 @@ impl Desk {
     /// Asks the client for something, and waits for the answer.
     pub fn call(&self, actor: &Actor, what: Call) -> Result<Reply, Failure> {
         let mut state = self.lock();
-        if state.is_broken && matches!(what, Call::Do(_) | Call::Sync { .. }) {
+        if state.is_broken && matches!(what, Call::Do(_) | Call::Sync { .. } | Call::Settle) {
             return Err(Failure::Lost);
         }
         let call = state.call_next;

@@ -110,7 +110,7 @@ impl Fsck {
 
     /// The records with everything that this machine has done so far.
     fn survey(&self) -> Result<Survey, Failure> {
-        self.desk.call(&Actor::ROOT, Call::Sync { handle: None }).map_err(|failure| {
+        self.desk.call(&Actor::ROOT, Call::Settle).map_err(|failure| {
             let what = format!(
                 "what was done last on this machine could not be pushed ({}); look at `croft \
                  doctor`, and try again",

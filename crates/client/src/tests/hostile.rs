@@ -184,6 +184,7 @@ fn call() -> impl Strategy<Value = Call> {
         file().prop_map(|file| Call::Open { file, modes: Modes::posix(true, true) }),
         (0..4u64).prop_map(|handle| Call::Close { handle }),
         (0..4u64).prop_map(|at| Call::Sync { handle: at.checked_sub(1) }),
+        Just(Call::Settle),
     ]
 }
 

@@ -55,7 +55,7 @@ impl Tree {
         drop(waiting);
         if is_full {
             // Whoever removes so much waits until some of it is gone.
-            let _ = self.desk.call(&Actor::ROOT, Call::Sync { handle: None });
+            let _ = self.desk.call(&Actor::ROOT, Call::Settle);
             self.remove_doomed();
             // If the group does not answer: rather bytes too many than a file without.
             let mut waiting = lock(&self.doomed.waiting);
