@@ -167,6 +167,12 @@ impl Tip {
         })
     }
 
+    /// Whether it can be that of a group. What is read from a disk may be anything.
+    pub fn is_sound(&self) -> bool {
+        let seats = Seats::new(self.seats.clone());
+        seats.is_some_and(|seats| seats.list() == self.seats) && self.height < u64::MAX / 2
+    }
+
     /// The members, with their leader.
     pub fn members(&self) -> Seats {
         let seats = Seats::new(self.seats.clone()).expect("a group has members");

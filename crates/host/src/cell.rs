@@ -28,6 +28,8 @@ use crate::{
 const GROUP: Domain = Domain::new("first group of a cell v1");
 /// How long a certificate lasts.
 const CERTIFICATE: Duration = Duration::from_secs(3 * 365 * 86_400);
+/// So long before it expires people are told.
+const WARNING: Duration = Duration::from_secs(30 * 86_400);
 /// How long whoever asks to join waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long whoever asks to join looks for machines nearby, if those it was invited by are not where they were.
@@ -67,12 +69,14 @@ pub(crate) struct Neighbour {
     pub(crate) key: PublicKey,
     /// Where it can be reached.
     pub(crate) addresses: Vec<SocketAddr>,
+    /// When its certificate expires, in seconds since 1970.
+    pub(crate) expires: u64,
 }
 
 impl Neighbour {
     pub(crate) fn of(client: Client, machine: &node::Machine) -> Neighbour {
         let addresses = machine.whereabouts.addresses.clone();
-        Neighbour { client, key: machine.key, addresses }
+        Neighbour { client, key: machine.key, addresses, expires: machine.expires }
     }
 }
 
@@ -249,6 +253,29 @@ impl Membership {
             let what = format!("{malformed}; put it back from a copy");
             Failure::Damaged { path, what }
         })
+    }
+
+    /// The same with a certificate that has not expired. Where the authority's key is, a new one is made in time;
+    /// elsewhere people are told. Who has nobody else to show it to needs none.
+    pub(crate) fn renewed(mut self, directory: &Path) -> Result<Membership, Failure> {
+        let expires = self.certificate.verify(&self.authority, 0).map_err(unfit)?.expires;
+        let left = Duration::from_secs(expires.saturating_sub(seconds_now()));
+        if directory.join("authority").exists() && left < CERTIFICATE / 2 {
+            let machine = key::read(&directory.join("key"))?;
+            self.certificate = certify(&Membership::invitation(directory, CERTIFICATE)?, &machine)?;
+            self.save(directory)?;
+        } else if left.is_zero() && !self.machines.is_empty() {
+            let what = "the certificate of this machine has expired, and the others do not let it in; make a \
+                        new directory and join with a new invitation";
+            return Err(Failure::Unfit(what.into()));
+        } else if left < WARNING {
+            let days = left.as_secs() / 86_400;
+            eprintln!(
+                "croft: the certificate of this machine expires in {days} days; then the others do not let it \
+                 in. Join from a new directory, with a new invitation, before that"
+            );
+        }
+        Ok(self)
     }
 
     pub(crate) fn save(&self, directory: &Path) -> Result<(), Failure> {

@@ -184,8 +184,11 @@ impl Group {
         }
         let join = membership.own_join(&key);
         let known = member.book().client(&me.0).and_then(|client| member.book().machine(client));
-        let has_moved =
-            known.is_none_or(|known| known.whereabouts.addresses != join.whereabouts.addresses);
+        let expires = join.certificate.verify(&membership.authority, 0).map(|good| good.expires);
+        let has_moved = known.is_none_or(|known| {
+            known.whereabouts.addresses != join.whereabouts.addresses
+                || expires.is_ok_and(|expires| expires > known.expires)
+        });
         let is_alone = member.replica().is_alone();
         if is_alone && has_moved {
             // Whoever founds a cell is the first to join it.
@@ -535,6 +538,7 @@ impl Group {
             peers.ear().on_changes(tip.lineage.changes());
         }
         peers.read_roll();
+        peers.expire();
     }
 
     /// Everything that the store has is void; what the member has now takes its place.

@@ -40,7 +40,7 @@ pub fn samples() -> Vec<Vec<u8>> {
     let (client, key) = (Client(3), machine.public());
     let founder = group::Seat { key, incarnation: 0 };
     let roll = group::Roll { epoch: 1, seats: vec![founder], leader: founder };
-    let machines = vec![Neighbour { client, key, addresses: vec![address] }];
+    let machines = vec![Neighbour { client, key, addresses: vec![address], expires: 9 }];
     let whereabouts = node::Whereabouts { addresses: vec![address], number: 4 };
     let join = node::Join::new(certificate.clone(), whereabouts, &machine, 5);
     let ticket = Ticket {

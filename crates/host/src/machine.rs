@@ -46,7 +46,7 @@ use crate::{
     net::{Away, Lookout, Refusals},
 };
 
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 
@@ -180,7 +180,7 @@ impl Machine {
         let posts_max = node::Limits::planned(::group::Settings::default()).posts_max;
         let inbox = Arc::new(Mailbox::new(posts_max));
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
-        let membership = Membership::read(directory)?;
+        let membership = Membership::read(directory)?.renewed(directory)?;
         let client = membership.client;
         let neighbours = Arc::new(Neighbours::default());
         let beside = Arc::clone(&neighbours);

@@ -107,6 +107,14 @@ impl Neighbours {
         }
     }
 
+    /// Says a line for people, unless there were too many.
+    pub(crate) fn say(&self, line: &str) {
+        let network = self.known().network.upgrade();
+        if let Some(network) = network {
+            network.say(line);
+        }
+    }
+
     pub(crate) fn meet(&self, network: &Arc<Network>) {
         self.known().network = Arc::downgrade(network);
     }
@@ -280,7 +288,7 @@ mod tests {
         let answers = [
             Answer::Refused("no".into()),
             Answer::Bytes(vec![1, 2, 3]),
-            Answer::Machine(Neighbour { client, key, addresses }),
+            Answer::Machine(Neighbour { client, key, addresses, expires: 9 }),
         ];
         let errands = errands.iter().map(base::encode);
         let specimens: Vec<Vec<u8>> = errands.chain(answers.iter().map(base::encode)).collect();

@@ -79,6 +79,8 @@ pub enum Welcome {
     Known,
     /// It may ask once, little; to join, say.
     Stranger,
+    /// It was one of us, and its certificate has expired: it is turned away.
+    Expired,
     /// It is turned away.
     Refused,
 }
@@ -290,7 +292,11 @@ impl Network {
         for peer in peers {
             if !peer.links().is_empty() && !self.hub.is_known(&peer.key) {
                 self.hub.turned.unwelcome.add(1);
-                self.hub.herald.say(&format!("{:?} is no longer welcome", peer.key));
+                let why = match self.hub.reception.welcome(&peer.key) {
+                    Welcome::Expired => "its certificate has expired",
+                    _ => "it is no longer welcome",
+                };
+                self.hub.herald.say(&format!("{:?} loses its connection: {why}", peer.key));
                 for link in peer.links() {
                     link.close(link::Close::Unwelcome, "no longer welcome");
                 }
@@ -302,6 +308,11 @@ impl Network {
     #[cfg(test)]
     fn vanish(mut self) {
         _ = self.stop.take().map(|stop| stop.send(()));
+    }
+
+    /// Says a line for people, unless there were too many.
+    pub(crate) fn say(&self, line: &str) {
+        self.hub.herald.say(line);
     }
 
     /// How it stands.

@@ -74,6 +74,9 @@ pub struct Machine {
     pub key: PublicKey,
     /// Where it can be reached, as it has last said.
     pub whereabouts: Whereabouts,
+    /// When its certificate expires, in seconds since 1970. That is for those who let machines in, by their own
+    /// clocks: it changes nothing that the group agrees on.
+    pub expires: u64,
 }
 
 impl Book {
@@ -119,7 +122,11 @@ impl Book {
     /// only one from then on.
     pub(crate) fn come(&mut self, client: Client, key: &PublicKey) {
         let whereabouts = Whereabouts::default();
-        self.machines.entry(client).or_insert(Machine { key: *key, whereabouts });
+        self.machines.entry(client).or_insert(Machine {
+            key: *key,
+            whereabouts,
+            expires: u64::MAX,
+        });
     }
 
     /// Takes a machine in, or notes where it is now; says which client it is and for whom it may act.
@@ -129,7 +136,7 @@ impl Book {
         authority: &PublicKey,
     ) -> Result<(Client, Users), Refused> {
         let vouched = join.check(authority)?;
-        let (key, users) = (vouched.machine, vouched.users().clone());
+        let (key, users, expires) = (vouched.machine, vouched.users().clone(), vouched.expires);
         self.register.check(&key)?;
         let whereabouts = join.whereabouts.clone();
         let known = self.machines.iter_mut().find(|(_, machine)| machine.key == key);
@@ -137,13 +144,14 @@ impl Book {
             if whereabouts.number > machine.whereabouts.number {
                 machine.whereabouts = whereabouts;
             }
+            machine.expires = expires.max(machine.expires);
             return Ok((*client, users));
         }
         let last = self.machines.last_key_value().map_or(0, |(client, _)| client.0);
         let next = last.checked_add(1).filter(|_| self.machines.len() < Register::COUNT_MAX);
         let client = Client(next.ok_or(Refused::InvitationsTooMany)?);
         self.register.admit(&vouched, join.heard)?;
-        self.machines.insert(client, Machine { key, whereabouts });
+        self.machines.insert(client, Machine { key, whereabouts, expires });
         Ok((client, users))
     }
 }

@@ -436,15 +436,17 @@ impl<N: Notary + Clone> Member<N> {
     fn on_join(&mut self, now: Instant, join: Box<Join>, out: &mut Vec<Output>) {
         let machine = *join.certificate.machine();
         let Some(authority) = &self.identity.authority else { return };
+        let checked = join.check(authority).map(|vouched| vouched.expires);
         let known = self.book.client(&machine).filter(|client| {
             let known = self.book.machine(*client);
             let is_news = |known: &Machine| {
                 join.whereabouts.number > known.whereabouts.number
                     && join.whereabouts.addresses != known.whereabouts.addresses
+                    || checked.as_ref().is_ok_and(|expires| *expires > known.expires)
             };
             !known.is_some_and(is_news)
         });
-        match (join.check(authority).map(drop), known) {
+        match (checked.map(drop), known) {
             (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
             (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
                 out.push(Output::Joined { machine, outcome: Ok(client) });

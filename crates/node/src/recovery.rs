@@ -51,6 +51,9 @@ impl<N: Notary + Clone> Recovery<N> {
                 (tip, book, Directory::restore_whole(settings.clone(), &rest, records)?)
             }
         };
+        if !tip.is_sound() {
+            return Err(Malformed::new("a state of a group that can't be"));
+        }
         let Identity { group, seat, notary, .. } = identity.clone();
         let (group_settings, limits) = graph::limited(group_settings, Limits::default());
         let mut replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);

@@ -181,7 +181,7 @@ impl<N: Notary> Replica<N> {
     ) {
         let is_of_use = summary.tip.height > self.tip.height
             && summary.bytes <= self.settings.state_bytes_max
-            && Seats::new(summary.tip.seats.clone()).is_some();
+            && summary.tip.is_sound();
         if !is_of_use || self.catching_up.fetch.is_some() {
             return;
         }

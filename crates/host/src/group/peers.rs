@@ -50,6 +50,8 @@ pub(crate) struct Peers {
     revoking: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     network: Arc<Network>,
     neighbours: Arc<Neighbours>,
+    /// When to look next for certificates that have expired, in seconds since 1970.
+    expires_next: u64,
     ear: Ear<Ed25519>,
     door: Arc<Door>,
     /// Says other things instead, in tests.
@@ -63,7 +65,8 @@ struct Door {
     limits: node::Limits,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
-    known: Mutex<BTreeSet<PublicKey>>,
+    /// Those who are of the cell, and when their certificates expire.
+    known: Mutex<BTreeMap<PublicKey, u64>>,
     /// Those who were sent away. As many as the group remembers.
     gone: Mutex<BTreeSet<PublicKey>>,
     /// Held by whoever asks the members for a stranger: one thread at a time, so that strangers never keep all of
@@ -84,14 +87,17 @@ impl Door {
             let _looking = self.looking.try_lock().ok()?;
             self.neighbours.find(Whom::Key(from.key)).ok()
         };
-        let is_neighbour = from.is_known || find().is_some();
-        if is_neighbour && !from.is_known {
-            self.known().insert(from.key);
+        if from.is_known {
+            return true;
         }
-        is_neighbour
+        let found = find().filter(|machine| machine.expires > seconds_now());
+        if let Some(machine) = &found {
+            self.known().insert(from.key, machine.expires);
+        }
+        found.is_some()
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeSet<PublicKey>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<PublicKey, u64>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,10 +116,12 @@ impl Door {
 
 impl Reception for Door {
     fn welcome(&self, key: &PublicKey) -> Welcome {
-        match self.known().contains(key) {
+        let expires = self.known().get(key).copied();
+        match expires {
             _ if self.gone().contains(key) => Welcome::Refused,
-            true => Welcome::Known,
-            false => Welcome::Stranger,
+            Some(expires) if expires <= seconds_now() => Welcome::Expired,
+            Some(_) => Welcome::Known,
+            None => Welcome::Stranger,
         }
     }
 
@@ -157,6 +165,11 @@ impl Reception for Door {
             ),
             Err(malformed) => Answer::Refused(malformed.to_string()),
         };
+        if let Answer::Refused(why) = &answer
+            && !from.is_known
+        {
+            self.neighbours.say(&format!("{:?} was refused: {why}", from.key));
+        }
         #[cfg(test)]
         let answer = match self.misanswers.load(Ordering::Relaxed) {
             true => super::liar::misanswer(&bytes, answer),
@@ -207,6 +220,7 @@ impl Peers {
             revoking: BTreeMap::new(),
             network,
             neighbours,
+            expires_next: 0,
             ear,
             door,
             #[cfg(test)]
@@ -230,8 +244,8 @@ impl Peers {
         self.network.lookout()
     }
 
-    fn meet(&self, Neighbour { key, addresses, .. }: &Neighbour) {
-        self.door.known().insert(*key);
+    fn meet(&self, Neighbour { key, addresses, expires, .. }: &Neighbour) {
+        self.door.known().insert(*key, *expires);
         self.network.know(key, addresses);
     }
 
@@ -362,6 +376,7 @@ impl Peers {
         for machine in &machines {
             self.meet(machine);
         }
+        self.expires_next = 0;
         self.network.reconsider();
         for Neighbour { key, .. } in &gone {
             self.network.forget(key);
@@ -372,6 +387,18 @@ impl Peers {
             self.membership.machines = machines;
             self.save();
         }
+    }
+
+    /// Ends the connections of those whose certificates have expired.
+    pub(super) fn expire(&mut self) {
+        let now = seconds_now();
+        if now < self.expires_next {
+            return;
+        }
+        let later = |expires: &u64| *expires > now;
+        self.expires_next =
+            self.door.known().values().copied().filter(later).min().unwrap_or(u64::MAX);
+        self.network.reconsider();
     }
 
     /// The members are others, or may be.

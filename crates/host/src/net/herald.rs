@@ -13,6 +13,9 @@ const SPAN: Duration = Duration::from_secs(10);
 pub(crate) struct Herald {
     say: Box<dyn Fn(&str) + Send + Sync>,
     state: Mutex<State>,
+    /// What was said.
+    #[cfg(test)]
+    pub(crate) lines: Mutex<Vec<String>>,
 }
 
 struct State {
@@ -24,7 +27,12 @@ struct State {
 impl Herald {
     pub(crate) fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Herald {
         let state = State { begun: Instant::now(), said: 0, withheld: 0 };
-        Herald { say: Box::new(say), state: Mutex::new(state) }
+        Herald {
+            say: Box::new(say),
+            state: Mutex::new(state),
+            #[cfg(test)]
+            lines: Mutex::default(),
+        }
     }
 
     /// Says a line, or counts it if there were too many.
@@ -45,6 +53,8 @@ impl Herald {
         }
         if state.said < LINES_MAX {
             state.said += 1;
+            #[cfg(test)]
+            self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
             (self.say)(line);
         } else {
             state.withheld += 1;

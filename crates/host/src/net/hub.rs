@@ -314,6 +314,10 @@ async fn greet(hub: Arc<Hub>, incoming: Incoming, slot: Slot) {
     let welcome = hub.reception.welcome(&key);
     let is_link = tls::protocol_of(&connection).as_deref() == Some(tls::LINK);
     match welcome {
+        Welcome::Expired => {
+            let why = "its certificate has expired; it has to join anew, with a new invitation";
+            turn_out(&hub, &connection, &format!("{key:?} at {from}: {why}"));
+        }
         Welcome::Refused => {
             turn_out(&hub, &connection, &format!("{key:?} at {from}, which is not welcome"));
         }

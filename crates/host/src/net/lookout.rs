@@ -38,6 +38,14 @@ impl Lookout {
         self.hub.upgrade()?.standing().ok()
     }
 
+    /// Whether a line with these words was said to people.
+    #[cfg(test)]
+    pub(crate) fn has_said(&self, words: &str) -> bool {
+        let Some(hub) = self.hub.upgrade() else { return false };
+        let lines = hub.herald.lines.lock().unwrap();
+        lines.iter().any(|line| line.contains(words))
+    }
+
     /// Whether the network is there.
     pub(crate) fn is_there(&self) -> bool {
         self.hub.strong_count() > 0

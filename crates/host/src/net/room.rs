@@ -30,6 +30,7 @@ impl Room {
     }
 
     /// How much is taken.
+    #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }

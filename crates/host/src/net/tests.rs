@@ -1,6 +1,7 @@
 //! Machines that speak over real sockets of this computer, and some that do not keep the rules.
 
 mod bounds;
+mod crowd;
 mod hostile;
 mod rig;
 

@@ -320,3 +320,119 @@ fn a_member_without_a_successor_is_away_for_the_others_once_it_was_sent_away() {
         machine.stop().unwrap();
     }
 }
+
+/// An invitation by the authority in a directory, on these terms: how long it lasts, and what it gives, from now.
+fn invitation(home: &Home, lasts: u64, gives: u64) -> overlay::Invitation {
+    let authority = crate::key::read(&home.0.join("authority")).unwrap();
+    let now = crate::cell::seconds_now();
+    let users = overlay::Users::Any;
+    let terms =
+        overlay::Terms { expires: now + lasts, certificate_expires_max: now + gives, users };
+    let seed = crate::key::fresh_seed().unwrap();
+    overlay::Invitation::new(&authority, seed, terms).unwrap()
+}
+
+fn address_of(machine: &Machine) -> SocketAddr {
+    machine.standing().group.address.unwrap()
+}
+
+#[test]
+fn who_is_not_let_in_is_told_why_and_so_are_the_people() {
+    let ((home, one), (other_home, _other)) = (found("refuse-1"), found("refuse-2"));
+    let has_said = |words: &str| one.lookout().unwrap().has_said(words);
+    // Asks to join with this certificate, as whoever has this key.
+    let ask = |key: &base::SecretKey, certificate: overlay::Certificate| {
+        let settings = crate::NetworkSettings {
+            key: key.clone(),
+            bind: ANYWHERE,
+            limits: crate::Limits::default(),
+        };
+        let network = crate::Network::start(settings, std::sync::Arc::new(Deaf)).unwrap();
+        let join = node::Join::new(certificate, node::Whereabouts::default(), key, 0);
+        let errand = base::encode(&crate::cell::Errand::Join(Box::new(join)));
+        let (_, answer) = network.ask_at(address_of(&one), errand, HOUR).unwrap();
+        match base::decode(&answer, 1 << 20).unwrap() {
+            crate::cell::Answer::Refused(why) => why,
+            crate::cell::Answer::Joined(_) => "joined".to_owned(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let key = |seed| base::SecretKey::from_seed([seed; 32]);
+    let later = crate::cell::seconds_now() + 1_000;
+    let check = |key: &base::SecretKey, invitation: &overlay::Invitation, words: &str| {
+        let why = ask(key, invitation.certify(key, later).unwrap());
+        assert!(why.contains(words), "{why}");
+        let line = format!("{:?} was refused: {why}", key.public());
+        assert!(words == "joined" || has_said(&line), "no line says {line}");
+    };
+    let fresh = invitation(&home, 1_000, 9_000);
+    check(&key(51), &fresh, "joined");
+    check(&key(52), &fresh, "another machine has used this invitation");
+    check(&key(53), &invitation(&home, 0, 9_000), "the invitation expired");
+    check(&key(54), &invitation(&other_home, 1_000, 9_000), "it is of cell");
+    let brief = invitation(&home, 1_000, 9_000).certify(&key(55), 1).unwrap();
+    let why = ask(&key(55), brief);
+    assert!(why.contains("certificate") && why.contains("expired"), "{why}");
+    assert!(has_said(&why));
+    // Bytes that are no request at all.
+    let settings =
+        crate::NetworkSettings { key: key(56), bind: ANYWHERE, limits: crate::Limits::default() };
+    let network = crate::Network::start(settings, std::sync::Arc::new(Deaf)).unwrap();
+    network.ask_at(address_of(&one), vec![0xff; 100], HOUR).unwrap();
+    assert!(has_said("malformed bytes"));
+}
+
+/// Lets nobody in.
+struct Deaf;
+
+impl crate::Reception for Deaf {
+    fn welcome(&self, _: &base::PublicKey) -> crate::Welcome {
+        crate::Welcome::Refused
+    }
+
+    fn on_frame(&self, _: &base::PublicKey, _: crate::Lane, _: Vec<u8>) {}
+
+    fn on_ask(&self, _: &crate::Asker, _: Vec<u8>) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
+    let (first, one) = found("expire-1");
+    let home = Home::new("expire-2");
+    let code = overlay::Code::new(invitation(&first, 1_000, 6), &[address_of(&one)]).unwrap();
+    Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap();
+    let two = Machine::start(&home.0).unwrap();
+    mkdir(&two, &FileId::ROOT, "in-time");
+    let has_said = |words: &str| one.lookout().unwrap().has_said(words);
+    // Whatever it says from then on, it says in vain.
+    until("expiring", || {
+        _ = one.lookout().unwrap().call(Duration::from_millis(1));
+        two.lookout().unwrap().call(Duration::from_millis(100));
+        has_said("its certificate has expired")
+    });
+    drop(two);
+    let failure = Machine::start(&home.0).err().unwrap().to_string();
+    assert!(failure.contains("the certificate of this machine has expired"), "{failure}");
+    assert_eq!(names(&one, &FileId::ROOT), ["in-time"]);
+    one.stop().unwrap();
+}
+
+#[test]
+fn whoever_has_the_key_of_the_authority_renews_its_own_certificate() {
+    let home = Home::new("renew");
+    Machine::init(&home.0, Some(ANYWHERE)).unwrap();
+    let expires = |membership: &Membership| {
+        membership.certificate.verify(&membership.authority, 0).unwrap().expires
+    };
+    let mut membership = Membership::read(&home.0).unwrap();
+    let usual = expires(&membership);
+    let machine = crate::key::read(&home.0.join("key")).unwrap();
+    let brief = invitation(&home, 1_000, 1_000);
+    membership.certificate = brief.certify(&machine, crate::cell::seconds_now() + 1_000).unwrap();
+    membership.save(&home.0).unwrap();
+    let one = Machine::start(&home.0).unwrap();
+    assert!(expires(&Membership::read(&home.0).unwrap()) >= usual);
+    one.stop().unwrap();
+}

@@ -139,6 +139,10 @@ impl Machine {
         self.ears.welcomes.lock().unwrap().insert(other.key, welcome);
     }
 
+    pub(super) fn welcomes_key(&self, key: &PublicKey, welcome: Welcome) {
+        self.ears.welcomes.lock().unwrap().insert(*key, welcome);
+    }
+
     /// What all others are, of whom nothing else is said.
     pub(super) fn welcomes_others(&self, welcome: Welcome) {
         *self.ears.others.lock().unwrap() = Some(welcome);
