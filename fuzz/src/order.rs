@@ -1,0 +1,82 @@
+//! What a group is asked to decide and what comes with it: orders, joins, the book of machines, names; canonical or
+//! refused.
+
+use base::{decode, encode};
+use lease::Name;
+use node::{Book, Join, Order, Whereabouts};
+
+/// Reads the bytes as each of them; what is accepted must be written as the same bytes.
+pub fn order(bytes: &[u8]) {
+    if let Ok(read) = Order::of(bytes) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+    }
+    if let Ok(read) = decode::<Join>(bytes, 64 << 10) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.whereabouts.addresses.len() <= Whereabouts::ADDRESSES_MAX);
+    }
+    if let Ok(read) = decode::<Book>(bytes, 64 << 20) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+    }
+    if let Some(name) = Name::new(bytes) {
+        assert!(!bytes.is_empty() && bytes.len() <= Name::BYTES_MAX, "{name:?}");
+        assert!(!bytes.contains(&b'/') && !bytes.contains(&0), "{name:?}");
+        assert!(!matches!(bytes, b"." | b".."), "{name:?}");
+    }
+}
+
+/// Bytes that are accepted, as some of the above.
+#[cfg(test)]
+pub(crate) fn samples() -> Vec<Vec<u8>> {
+    use base::{Instant, SecretKey};
+    use directory::{Command, message::Request};
+    use lease::{
+        Client,
+        message::{Up, Upward},
+    };
+    use overlay::{Invitation, Revocation, Terms, Users};
+
+    let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
+    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, users: Users::Any };
+    let invitation = Invitation::new(&authority, [3; 32], terms).unwrap();
+    let certificate = invitation.certify(&machine, 9_000).unwrap();
+    let addresses = vec!["127.0.0.1:7".parse().unwrap(), "[::1]:8".parse().unwrap()];
+    let join = Join::new(certificate, Whereabouts { addresses, number: 4 }, &machine, 5);
+    let lease = Upward { session: 1, stamp: Instant::from_secs(1), body: Up::Renew };
+    let command = Command::Heard { client: Client(1), request: Request { lease, ask: None } };
+    let by = Some((machine.public(), group::Seal([7; 64])));
+    let orders = [
+        Order::Do { command, by },
+        Order::Do { command: Command::Tick, by: None },
+        Order::Join(Box::new(join.clone())),
+        Order::Revoke(Revocation::new(&authority, machine.public(), 5)),
+    ];
+    let book = Book::default();
+    orders.iter().map(encode).chain([encode(&join), encode(&book), b"a name".to_vec()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Rng;
+
+    use super::*;
+    use crate::noise::small_change;
+
+    #[test]
+    fn the_samples_are_accepted() {
+        let samples = samples();
+        assert!(samples[..4].iter().all(|bytes| Order::of(bytes).is_ok()));
+        assert!(decode::<Join>(&samples[4], 64 << 10).is_ok());
+        assert!(decode::<Book>(&samples[5], 64 << 10).is_ok());
+        assert!(Name::new(&samples[6]).is_some());
+    }
+
+    #[test]
+    fn every_small_change_is_refused_or_canonical() {
+        let (samples, mut rng) = (samples(), Rng::new(13));
+        for round in 0..10_000 {
+            let mut bytes = samples[round % samples.len()].clone();
+            small_change(&mut bytes, &mut rng);
+            order(&bytes);
+        }
+    }
+}
