@@ -24,6 +24,14 @@ mod tests {
 
     use super::*;
 
+    fn rescue() -> Vec<u8> {
+        let (key, time) = (base::PublicKey::from_bytes([1; 32]), Instant::from_secs(1));
+        let seat = group::Seat { key, incarnation: 0 };
+        let what = group::Rescue { number: 2, seat, height: 5, time, at: 8 };
+        let rescue = group::Sealed { what, seal: group::Seal([9; 64]) };
+        seal(&Message::Changes(vec![rescue.decision()]))
+    }
+
     fn sample() -> Vec<u8> {
         let name = Name::new(b"name").unwrap();
         let birth = Birth { file: "3.1".parse().unwrap(), serial: 5, is_leased: true };
@@ -38,14 +46,14 @@ mod tests {
 
     #[test]
     fn the_sample_is_opened() {
-        assert!(open(&sample()).is_ok());
+        assert!(open(&sample()).is_ok() && open(&rescue()).is_ok());
     }
 
     #[test]
     fn every_small_change_is_refused_or_canonical() {
         let mut rng = Rng::new(11);
-        for _ in 0..20_000 {
-            let mut bytes = sample();
+        for round in 0..20_000 {
+            let mut bytes = if round % 2 == 0 { sample() } else { rescue() };
             for _ in 0..=rng.below(3) {
                 let at = rng.index(bytes.len());
                 match rng.below(3) {

@@ -5,16 +5,16 @@
 
 use std::collections::BTreeSet;
 
-use base::{Digest, Duration, Instant, PublicKey};
+use base::{Duration, Instant, PublicKey};
 use directory::message::Request;
-use group::{Decision, Notary, Roll, Sealable as _, Seat, Trust};
+use group::{Charter, Decision, Notary, Roll, Sealable as _, Seat, Trust};
 use wire::{Message, Said, Word};
 
 /// A client's side of a group of several.
 #[derive(Debug)]
 pub struct Ear<N> {
     client: lease::Client,
-    group: Digest,
+    charter: Charter,
     notary: N,
     trust: Trust,
     /// Who leads, as whoever was believed last has said.
@@ -31,15 +31,15 @@ impl<N: Notary> Ear<N> {
     /// all are asked. None if such members can't be a group.
     pub fn new(
         client: lease::Client,
-        group: Digest,
+        charter: impl Into<Charter>,
         roll: Roll,
         notary: N,
         repeat: Duration,
     ) -> Option<Ear<N>> {
         let leader = roll.leader;
         let trust = Trust::new(roll)?;
-        let (unanswered_since, ahead) = (None, BTreeSet::new());
-        Some(Ear { client, group, notary, trust, leader, repeat, unanswered_since, ahead })
+        let (charter, unanswered_since, ahead) = (charter.into(), None, BTreeSet::new());
+        Some(Ear { client, charter, notary, trust, leader, repeat, unanswered_since, ahead })
     }
 
     /// The members, as far as is known.
@@ -60,7 +60,7 @@ impl<N: Notary> Ear<N> {
     /// A request as members want it.
     pub fn seal(&self, request: Request) -> Vec<u8> {
         let said = Said { client: self.client, request: &request };
-        let seal = self.notary.seal(&said.sealed_bytes(&self.group));
+        let seal = self.notary.seal(&said.sealed_bytes(&self.charter.group));
         wire::seal(&Message::Sealed(request, seal))
     }
 
@@ -77,6 +77,12 @@ impl<N: Notary> Ear<N> {
             out.push((*seat, bytes.clone()));
             out.push((*seat, whose.clone()));
         }
+    }
+
+    /// Whether nothing came that can be believed for so long. Then all those who are known may be gone, and
+    /// anybody else may know who sits there now.
+    pub fn is_unheard(&self, now: Instant, span: Duration) -> bool {
+        self.unanswered_since.is_some_and(|since| now.since(since) >= span)
     }
 
     /// A machine says something as a member. The bytes of a response, if it can be believed now; it is once.
@@ -100,7 +106,7 @@ impl<N: Notary> Ear<N> {
     /// Somebody, be it who it may, shows how the members have changed. Whether they are others now than was
     /// known.
     pub fn on_changes(&mut self, changes: &[Decision]) -> bool {
-        let is_news = self.trust.on_changes(changes, &self.group, &self.notary);
+        let is_news = self.trust.on_changes(changes, &self.charter, &self.notary);
         if is_news {
             self.ahead.clear();
             self.leader = *self.trust.seats().leader(0);
@@ -111,7 +117,7 @@ impl<N: Notary> Ear<N> {
 
 #[cfg(test)]
 mod tests {
-    use base::{Domain, SecretKey};
+    use base::{Digest, Domain, SecretKey};
     use group::Ed25519;
     use lease::message::{Up, Upward};
     use wire::Slot;
@@ -211,8 +217,8 @@ mod tests {
                 Said { client: lease::Client(client), request: &request }.sealed_bytes(group);
             notary.is_sealed(&key, &bytes, &seal)
         };
-        assert!(is_sealed(7, &ear.group));
-        assert!(!is_sealed(8, &ear.group));
+        assert!(is_sealed(7, &ear.charter.group));
+        assert!(!is_sealed(8, &ear.charter.group));
         assert!(!is_sealed(7, &Digest::of(Domain::new("test group v1"), b"other")));
     }
 }

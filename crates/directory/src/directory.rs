@@ -32,7 +32,7 @@ use crate::{
     message::{Answer, Request, Response},
     record::{Access, Content, Entry, File, Key, Numbering, Record, Sort, Times},
     records::{Absent, Records},
-    session::{Member, Quota, Session},
+    session::{Member, Quota, SERIALS_PASSED, Session},
     values,
     work::Traces,
 };
@@ -93,6 +93,9 @@ pub enum Command {
     },
     /// Time has passed.
     Tick,
+    /// Decisions may be lost, and nobody knows what was promised in them: so no promise holds. All sessions are
+    /// over, and inode numbers that may have been given out are given to nobody else.
+    Void,
 }
 
 /// The namespace of one group.
@@ -295,6 +298,17 @@ impl Directory {
         progress.is_sweeping |= self.sweep.is_some_and(|(at, _)| at <= progress.now);
     }
 
+    fn on_void(&mut self, progress: &mut Progress) {
+        let live = self.members.iter().filter(|(_, member)| member.session.is_live);
+        let live: Vec<Client> = live.map(|(client, _)| *client).collect();
+        let mut said = Vec::new();
+        for client in live {
+            self.grantor.expel(progress.now, client, &mut said);
+        }
+        self.say(progress, said);
+        self.serial_next = self.serial_next.saturating_add(SERIALS_PASSED);
+    }
+
     /// Goes through the stages of a command, from where it stopped for want of records.
     fn go_on(&mut self, command: &Command, progress: &mut Progress) -> Result<(), Absent> {
         loop {
@@ -306,6 +320,7 @@ impl Directory {
                             self.on_heard(*client, request, progress)?;
                         }
                         Command::Tick => self.on_tick(progress),
+                        Command::Void => self.on_void(progress),
                     }
                     Stage::Clear
                 }

@@ -16,6 +16,8 @@ use crate::{
 pub const NUMBERS: u64 = 1_024;
 /// So many inode numbers are given at a time.
 pub const SERIALS: u64 = 65_536;
+/// More inode numbers than can have been given out in decisions that were lost.
+pub const SERIALS_PASSED: u64 = 1 << 32;
 /// The most files that are given at a time.
 pub const FILES_MAX: u64 = 65_536;
 /// The most bytes that are given at a time.

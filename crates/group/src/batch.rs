@@ -6,7 +6,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crate::{
     ballot::{Certificate, Step},
     lineage::Lineage,
-    seal::{Notary, Seal, Sealable},
+    rescue::Rescue,
+    seal::{Notary, Seal, Sealable, Sealed},
     seat::{Seat, Seats},
 };
 
@@ -55,6 +56,8 @@ pub enum Change {
     },
     /// Those who sat here before have decided that these do: what proves it, the same for all.
     Prove(Certificate),
+    /// Too many are lost, and one goes on alone. The authority says so, and nobody votes on it.
+    Rescue(Box<Sealed<Rescue>>),
 }
 
 /// A member wishes that these be the members.
@@ -252,13 +255,18 @@ impl Tip {
                 let unproven = self.unproven.as_deref();
                 unproven.is_some_and(|change| change.is_proven_by(proof, group, notary))
             }
+            // Nobody proposes it: it holds without anybody's vote, or not at all.
+            Change::Rescue(_) => false,
         }
     }
 
     /// The tip after this batch, which has been decided.
     #[must_use]
     pub fn after(&self, batch: &Batch) -> Tip {
-        let height = self.height + 1;
+        let height = match &batch.change {
+            Some(Change::Rescue(rescue)) => rescue.what.place(),
+            _ => self.height + 1,
+        };
         let mut tip = Tip { height, time: batch.time, leader: batch.leader, ..self.clone() };
         match &batch.change {
             Some(Change::Plan { seats, .. }) => tip.plan = Some(seats.clone()),
@@ -276,6 +284,12 @@ impl Tip {
                     let certificate = certificate.clone();
                     tip.lineage = tip.lineage.with(Decision { height, batch, certificate });
                 }
+            }
+            Some(Change::Rescue(rescue)) => {
+                (tip.seats, tip.epoch) = (vec![rescue.what.seat], height + 1);
+                (tip.plan, tip.unproven) = (None, None);
+                // Whoever knows any earlier members can follow it, so nothing before it is needed.
+                tip.lineage = Lineage::default().with(rescue.decision());
             }
             None => {}
         }
@@ -308,6 +322,14 @@ impl Decision {
             && certificate.step == Step::Precommit
             && certificate.value == batch.digest()
             && certificate.is_valid(group, &tip.members(), notary)
+    }
+
+    /// The rescue that it says it is.
+    pub fn rescue(&self) -> Option<&Sealed<Rescue>> {
+        match &self.batch.change {
+            Some(Change::Rescue(rescue)) => Some(rescue),
+            _ => None,
+        }
     }
 
     /// The decision of these bytes.

@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`Seats`] are who decides; a [`Batch`] is what is decided, a [`Tip`] what the decisions so
 //! far leave behind for the next, with the [`Lineage`] of its members; [`Replica`] is one member, with the engine behind a seam of ours;
-//! `Clock` is how members agree on the time; [`Trust`] is what somebody outside believes.
+//! `Clock` is how members agree on the time; [`Trust`] is what somebody outside believes; a [`Rescue`] is how it
+//! goes on when too many are lost.
 
 mod ballot;
 mod batch;
@@ -15,6 +16,7 @@ mod lineage;
 mod message;
 mod pending;
 mod replica;
+mod rescue;
 mod seal;
 mod seat;
 mod trust;
@@ -25,7 +27,8 @@ pub use clock::Doubt;
 pub use engine::{Evidence, Fact, Patience, Wait, Word};
 pub use lineage::{Lineage, Roll};
 pub use message::{Message, Summary};
-pub use replica::{Input, Output, Record, Replica, Settings, Sizes};
+pub use replica::{Input, Output, Reach, Record, Replica, Settings, Sizes};
+pub use rescue::{Charter, Rescue};
 pub use seal::{Ed25519, Notary, Seal, Sealable, Sealed};
 pub use seat::{Seat, Seats};
 pub use trust::Trust;

@@ -1,16 +1,16 @@
 //! Who sat in a group one after another: each change was decided by those before it, who have sealed that.
 //!
 //! So somebody who has slept through several changes finds out who the members are now, step by step, and need
-//! not believe anybody.
+//! not believe anybody. A rescue is a step of another kind: the authority has sealed it.
 
 use std::{io, sync::Arc};
 
-use base::Digest;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
     ballot::Step,
     batch::{Change, Decision, Tip},
+    rescue::{Charter, Rescue},
     seal::Notary,
     seat::{Seat, Seats},
 };
@@ -34,19 +34,35 @@ impl From<&Tip> for Roll {
 
 impl Roll {
     /// Who sits here after these changes, as far as the members on the roll, and those after them, have
-    /// decided that. What came before the roll is passed over.
+    /// decided that, or the authority has. What came before the roll is passed over.
     #[must_use]
-    pub fn after<N: Notary>(&self, changes: &[Decision], group: &Digest, notary: &N) -> Roll {
+    pub fn after<N: Notary>(&self, changes: &[Decision], charter: &Charter, notary: &N) -> Roll {
         let later = changes.iter().filter(|change| change.height >= self.epoch);
-        let mut roll = self.clone();
+        let (mut roll, mut is_broken) = (self.clone(), false);
         for change in later {
-            let Some(next) = roll.succeeded(change, group, notary) else { break };
-            roll = next;
+            let decided = || roll.succeeded(change, charter, notary).filter(|_| !is_broken);
+            match roll.rescued(change, charter, notary).or_else(decided) {
+                Some(next) => (roll, is_broken) = (next, false),
+                None => is_broken = true,
+            }
         }
         roll
     }
 
-    fn succeeded<N: Notary>(&self, change: &Decision, group: &Digest, notary: &N) -> Option<Roll> {
+    /// After a rescue, which holds whoever sat here before it.
+    fn rescued<N: Notary>(&self, change: &Decision, charter: &Charter, notary: &N) -> Option<Roll> {
+        let rescue = charter.rescue(change, notary)?;
+        let is_news = rescue.number > Rescue::number_at(self.epoch);
+        let (epoch, leader) = (change.height + 1, rescue.seat);
+        is_news.then(|| Roll { epoch, seats: vec![leader], leader })
+    }
+
+    fn succeeded<N: Notary>(
+        &self,
+        change: &Decision,
+        charter: &Charter,
+        notary: &N,
+    ) -> Option<Roll> {
         let Decision { height, batch, certificate } = change;
         let Some(Change::Enact { seats, .. }) = &batch.change else { return None };
         let next = Seats::new(seats.clone()).filter(|next| next.list() == seats)?;
@@ -54,7 +70,7 @@ impl Roll {
             && certificate.height == *height
             && certificate.step == Step::Precommit
             && certificate.value == batch.digest()
-            && certificate.is_valid(group, &Seats::new(self.seats.clone())?, notary);
+            && certificate.is_valid(&charter.group, &Seats::new(self.seats.clone())?, notary);
         let leader = *next.led_by(batch.leader).leader(0);
         is_sealed.then(|| Roll { epoch: height + 1, seats: seats.clone(), leader })
     }
@@ -79,6 +95,11 @@ impl Lineage {
     /// The changes that somebody has not heard of who knows the members since this height.
     pub fn since(&self, epoch: u64) -> &[Decision] {
         &self.0[self.0.partition_point(|change| change.height < epoch)..]
+    }
+
+    /// The last rescue among them. Nothing before it is kept.
+    pub fn rescue(&self) -> Option<&Decision> {
+        self.0.iter().rev().find(|change| change.rescue().is_some())
     }
 
     /// The same with one more.
@@ -107,17 +128,40 @@ impl BorshDeserialize for Lineage {
 
 #[cfg(test)]
 mod tests {
-    use base::{Domain, Instant, SecretKey};
+    use base::{Digest, Domain, Instant, SecretKey};
 
     use super::*;
     use crate::{
         ballot::{Certificate, Vote},
         batch::Batch,
-        seal::{Ed25519, Sealable as _},
+        seal::{Ed25519, Sealable as _, Sealed},
     };
 
     fn group() -> Digest {
         Digest::of(Domain::new("test group v1"), b"")
+    }
+
+    fn charter() -> Charter {
+        Charter { group: group(), authority: Some(key(AUTHORITY).public()) }
+    }
+
+    const AUTHORITY: u8 = 77;
+
+    /// The owner of this key lets this seat of this group go on alone.
+    fn rescue_by(signer: u8, of: &Digest, number: u32, survivor: u8) -> Decision {
+        let time = Instant::from_secs(50);
+        let what = Rescue { number, seat: seat(survivor), height: 30, time, at: 9 };
+        let seal = Ed25519::new(key(signer)).seal(&what.sealed_bytes(of));
+        Sealed { what, seal }.decision()
+    }
+
+    fn rescue(number: u32, survivor: u8) -> Decision {
+        rescue_by(AUTHORITY, &group(), number, survivor)
+    }
+
+    fn rescued(number: u32, survivor: u8) -> Roll {
+        let epoch = (u64::from(number) << 44) + 1;
+        Roll { epoch, seats: vec![seat(survivor)], leader: seat(survivor) }
     }
 
     fn key(number: u8) -> SecretKey {
@@ -153,7 +197,7 @@ mod tests {
     }
 
     fn after(roll: &Roll, changes: &[Decision]) -> Roll {
-        roll.after(changes, &group(), &Ed25519::new(key(99)))
+        roll.after(changes, &charter(), &Ed25519::new(key(99)))
     }
 
     #[test]
@@ -188,13 +232,76 @@ mod tests {
         let mut trust = crate::Trust::new(roll(1, 0..4)).unwrap();
         let notary = Ed25519::new(key(99));
         trust.ask(7);
-        assert!(!trust.on_changes(&[change(5, 0..2, 4..8)], &group(), &notary));
-        assert!(trust.on_changes(&[change(5, 0..3, 4..8)], &group(), &notary));
-        assert!(!trust.on_changes(&[change(5, 0..3, 4..8)], &group(), &notary), "it is known");
+        assert!(!trust.on_changes(&[change(5, 0..2, 4..8)], &charter(), &notary));
+        assert!(trust.on_changes(&[change(5, 0..3, 4..8)], &charter(), &notary));
+        assert!(!trust.on_changes(&[change(5, 0..3, 4..8)], &charter(), &notary), "it is known");
         assert_eq!((trust.epoch(), trust.seats().list()), (6, &seats(4..8)[..]));
         assert!(!trust.on_answer(seat(0), 7, b"yes"), "it sits here no more");
         assert!(!trust.on_answer(seat(4), 7, b"yes"));
         assert!(trust.on_answer(seat(5), 7, b"yes"));
+    }
+
+    #[test]
+    fn a_rescue_is_followed_whoever_sat_there_before_and_whatever_is_missing() {
+        let place = 1 << 44;
+        let grown = change(place + 9, 2..3, 2..6);
+        let changes = [change(5, 9..10, 0..4), rescue(1, 2), grown];
+        for known in [roll(1, 0..1), roll(31, 0..4), roll(900_000, 4..8)] {
+            assert_eq!(after(&known, &changes), roll(place + 10, 2..6));
+        }
+        let later = roll(place + 10, 2..6);
+        assert_eq!(after(&later, &[rescue(2, 7)]), rescued(2, 7), "the greater number counts");
+    }
+
+    #[test]
+    fn a_rescue_that_the_authority_of_this_group_has_not_sealed_is_none() {
+        let first = roll(1, 0..4);
+        let other = Digest::of(Domain::new("test group v1"), b"other");
+        let mut moved = rescue(1, 2);
+        moved.batch = rescue(1, 3).batch;
+        let mut dressed = rescue(1, 2);
+        dressed.batch.commands.push(vec![1]);
+        dressed.certificate.value = dressed.batch.digest();
+        let mut raised = rescue(1, 2);
+        raised.height <<= 1;
+        let mut unlike = rescue(1, 2);
+        if let Some(Change::Rescue(sealed)) = &mut unlike.batch.change {
+            sealed.what.seat = seat(3);
+        }
+        let unlike = unlike.rescue().unwrap().decision();
+        let forged = [
+            rescue_by(2, &group(), 1, 2),
+            rescue_by(AUTHORITY, &other, 1, 2),
+            rescue(0, 2),
+            rescue(u32::MAX, 2),
+            moved,
+            dressed,
+            raised,
+            unlike,
+        ];
+        for change in forged {
+            assert_eq!(after(&first, std::slice::from_ref(&change)), first, "{change:?}");
+        }
+        let nobody = Charter::from(group());
+        let unmoved = first.after(&[rescue(1, 2)], &nobody, &Ed25519::new(key(99)));
+        assert_eq!(unmoved, first, "a group without an authority is rescued by nobody");
+    }
+
+    #[test]
+    fn an_older_rescue_and_another_with_the_same_number_change_nothing() {
+        let second = after(&roll(1, 0..4), &[rescue(2, 2)]);
+        assert_eq!(second, rescued(2, 2));
+        for replayed in [rescue(1, 3), rescue(2, 3), rescue(2, 2)] {
+            assert_eq!(after(&second, &[replayed]), second);
+        }
+    }
+
+    #[test]
+    fn those_who_were_passed_over_change_nothing_any_more() {
+        let known = rescued(1, 2);
+        let old = change(40, 0..4, 0..4);
+        let late = change((1 << 44) + 5, 0..4, 0..4);
+        assert_eq!(after(&known, &[old, late]), known);
     }
 
     #[test]

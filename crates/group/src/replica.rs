@@ -17,6 +17,7 @@ use crate::{
     engine::{Deed, Engine, Evidence, Fact, Wait, Word},
     message::{Message, Summary},
     pending::Pending,
+    rescue::Charter,
     seal::{Notary, Seal, Sealed},
     seat::{Seat, Seats},
 };
@@ -25,12 +26,14 @@ use catching_up::CatchingUp;
 use greeting::Greeting;
 
 pub use interface::{Input, Output, Record, Settings, Sizes};
+pub use rescuing::Reach;
 
 mod catching_up;
 mod greeting;
 mod interface;
 mod membership;
 mod recovery;
+mod rescuing;
 mod serving;
 mod words;
 
@@ -41,7 +44,7 @@ const PROOFS_EACH_MAX: usize = 4;
 
 /// A member.
 pub struct Replica<N> {
-    group: Digest,
+    charter: Charter,
     me: Seat,
     notary: N,
     settings: Settings,
@@ -119,6 +122,10 @@ pub struct Replica<N> {
     is_replaying: bool,
     /// Whether it has sat here before.
     has_left: bool,
+    /// The last rescue by which the group goes on from somebody else, and the mark of the log before it. It
+    /// counts until this member has the state of somebody who knows of it.
+    rescued: Option<Decision>,
+    rescue_mark: u64,
 }
 
 impl<N: Notary> Replica<N> {
@@ -126,21 +133,21 @@ impl<N: Notary> Replica<N> {
     /// until it is.
     pub fn new(
         settings: Settings,
-        group: Digest,
+        charter: impl Into<Charter>,
         me: Seat,
         notary: N,
         tip: Tip,
         now: Instant,
     ) -> Replica<N> {
         let members = tip.members();
-        let patience = settings.patience;
+        let (charter, patience) = (charter.into(), settings.patience);
         let mut replica = Replica {
-            engine: Engine::new(group, me, patience, tip.height + 1, members.clone()),
+            engine: Engine::new(charter.group, me, patience, tip.height + 1, members.clone()),
             pending: Pending::new(settings.pending_count_max, settings.pending_bytes_max),
             clock: Clock::new(settings.doubt, tip.time, now),
             greeting: None,
             catching_up: CatchingUp::default(),
-            group,
+            charter,
             me,
             notary,
             settings,
@@ -183,6 +190,8 @@ impl<N: Notary> Replica<N> {
             is_stale: false,
             is_replaying: false,
             has_left: false,
+            rescued: None,
+            rescue_mark: 0,
         };
         replica.effective = replica.tip.height;
         if !replica.is_member() {
@@ -208,7 +217,7 @@ impl<N: Notary> Replica<N> {
 
     /// Whether it votes.
     pub fn is_member(&self) -> bool {
-        self.members.contains(&self.me)
+        self.members.contains(&self.me) && !self.is_passed_over()
     }
 
     /// The agreed time, as far as this member knows.
@@ -245,7 +254,9 @@ impl<N: Notary> Replica<N> {
             true => self.decided_mark,
             false => self.prior_mark.saturating_sub(1),
         };
-        if self.proof.is_some() { behind.min(self.proof_mark) } else { behind }
+        let proof = self.proof.as_ref().map(|_| self.proof_mark);
+        let rescue = self.is_passed_over().then_some(self.rescue_mark);
+        proof.into_iter().chain(rescue).fold(behind, u64::min)
     }
 
     /// Whether something waits to be decided.
@@ -260,7 +271,7 @@ impl<N: Notary> Replica<N> {
 
     /// Whether there are no other members.
     pub fn is_alone(&self) -> bool {
-        self.members.list() == [self.me]
+        self.members.list() == [self.me] && !self.is_passed_over()
     }
 
     /// Whether there is something to decide.
@@ -466,9 +477,10 @@ impl<N: Notary> Replica<N> {
             self.on_effect(self.mark + 1, self.tip.height);
             self.effects.push(decided);
         }
+        let is_rescue = self.tip.lineage.rescue().is_some_and(|one| one.height == self.tip.height);
         let is_checkpoint = self.tip.height.is_multiple_of(self.settings.checkpoint_every);
         let is_first_plan = was_alone && plan.is_none() && self.tip.plan.is_some();
-        if is_watched && is_checkpoint || is_first_plan {
+        if is_watched && is_checkpoint || is_first_plan || is_rescue {
             let want = self.want_state();
             if is_waiting {
                 self.held.push_back((self.mark + 1, want));
@@ -491,7 +503,7 @@ impl<N: Notary> Replica<N> {
     /// Whether these are not votes of a quorum without an own one that could still be lost with the power.
     fn rests_on_unsafe_vote(&self, certificate: &Certificate) -> bool {
         let others = certificate.seals.iter().filter(|(seat, _)| *seat != self.me).count();
-        let is_unsafe = self.is_alone() || self.cast_mark > self.safe;
+        let is_unsafe = certificate.seals.is_empty() || self.cast_mark > self.safe;
         is_unsafe && others < self.members.quorum()
     }
 
@@ -645,6 +657,12 @@ impl<N: Notary> Machine for Replica<N> {
             Input::State { height, state } => self.on_state(height, state),
             Input::Wish(seats) => self.on_own_wish(now, seats, out),
             Input::Hint(seats) => self.on_hint(now, seats, out),
+            Input::Rescue(rescue) => self.on_own_rescue(now, &rescue, out),
+            Input::Changes(changes) => {
+                for change in changes {
+                    self.on_rescue(now, &change, out);
+                }
+            }
         }
         self.run(now, out);
     }

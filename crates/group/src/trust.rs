@@ -11,6 +11,7 @@ use base::{Digest, Domain};
 use crate::{
     batch::Decision,
     lineage::Roll,
+    rescue::Charter,
     seal::Notary,
     seat::{Seat, Seats},
 };
@@ -174,12 +175,12 @@ impl Trust {
     pub fn on_changes<N: Notary>(
         &mut self,
         changes: &[Decision],
-        group: &Digest,
+        charter: &Charter,
         notary: &N,
     ) -> bool {
         let (epoch, seats) = (self.epoch, self.seats.list().to_vec());
         let roll = Roll { epoch, seats, leader: *self.seats.leader(0) };
-        let Roll { epoch, seats, leader } = roll.after(changes, group, notary);
+        let Roll { epoch, seats, leader } = roll.after(changes, charter, notary);
         let is_news = epoch > self.epoch;
         if let Some(seats) = Seats::new(seats).filter(|_| is_news) {
             self.adopt(epoch, seats.led_by(leader));

@@ -13,7 +13,7 @@ use std::{
 
 use base::{Digest, Domain, FileId, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
-use group::{Ed25519, Roll, Seat, Tip};
+use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
 use lease::Client;
 use node::{Identity, Join, Whereabouts};
 use overlay::{Certificate, Code, Invitation, Revocation, Terms, Text, Users};
@@ -21,6 +21,7 @@ use overlay::{Certificate, Code, Invitation, Revocation, Terms, Text, Users};
 use crate::{
     Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
     discovery::{self, Mdns},
+    group::Survivor,
     key,
     machine::replace,
 };
@@ -100,6 +101,10 @@ pub(crate) enum Errand {
     Who(Whom),
     /// "The authority sends a machine away."
     Revoke(Revocation),
+    /// "How much of the group's decisions do you have?"
+    Survivor,
+    /// "The members of the group have changed like this."
+    Changes(Vec<Decision>),
 }
 
 /// How somebody is asked for.
@@ -126,6 +131,10 @@ pub(crate) enum Answer {
     Machine(Neighbour),
     /// "It is no longer one of us."
     Revoked,
+    /// "So much."
+    Survivor(Box<Survivor>),
+    /// "I have heard it."
+    Heard,
 }
 
 /// What a machine that has joined has to know.
@@ -165,7 +174,7 @@ impl Membership {
     }
 
     /// The key of the cell's authority, to do this with it.
-    fn authority_key(directory: &Path, what: &str) -> Result<SecretKey, Failure> {
+    pub(crate) fn authority_key(directory: &Path, what: &str) -> Result<SecretKey, Failure> {
         let path = directory.join("authority");
         if !path.exists() {
             let what = format!(
@@ -290,6 +299,11 @@ impl Membership {
             authority: Some(self.authority),
             notary: Ed25519::new(key.clone()),
         }
+    }
+
+    /// What the group is known by.
+    pub(crate) fn charter(&self) -> Charter {
+        Charter { group: self.group(), authority: Some(self.authority) }
     }
 
     /// The group's name.

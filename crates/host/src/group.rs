@@ -8,6 +8,7 @@ mod announce;
 pub(crate) mod liar;
 mod peers;
 mod standing;
+mod survivor;
 
 use std::{
     net::SocketAddr,
@@ -18,7 +19,7 @@ use std::{
 
 use base::{Instant, Machine, PublicKey};
 use directory::{Absent, message::Request};
-use group::{Ed25519, Roll, Tip};
+use group::{Decision, Ed25519, Rescue, Roll, Sealed, Tip};
 use lease::{Client, Policy, Terms};
 use node::{Base, Input, Join, Limits, Member, Output, Recovery, Seating, Settings};
 use overlay::Revocation;
@@ -36,7 +37,8 @@ use crate::{
     mailbox::Mailbox,
     net::Lookout,
 };
-pub use standing::{MachineStanding, Standing};
+pub use standing::{MachineStanding, RescueStanding, Standing, since_recovery};
+pub(crate) use survivor::Survivor;
 
 use peers::Peers;
 use standing::Roster;
@@ -73,6 +75,12 @@ pub(crate) enum Post {
     Join { join: Box<Join>, reply: SyncSender<Answer> },
     /// A machine is to be sent away.
     Revoke { revocation: Revocation, reply: SyncSender<Answer> },
+    /// Somebody wants to know how much this machine has.
+    Survivor(SyncSender<Survivor>),
+    /// The authority lets the group go on from this machine.
+    Rescue { rescue: Sealed<Rescue>, reply: SyncSender<Answer> },
+    /// Somebody shows how the members have changed.
+    Changes(Vec<Decision>),
     /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
     Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
@@ -107,6 +115,12 @@ pub(crate) struct Group {
     /// Whether it has been said that it waits for something, until it need not any more.
     is_waiting: bool,
     is_full: bool,
+    /// The last height that was decided, and when this machine has heard of it.
+    decided: (u64, Instant),
+    /// Who waits to hear that the group goes on from here.
+    rescuing: Option<SyncSender<Answer>>,
+    /// Whether it has been said that the group goes on from somebody else.
+    is_passed_over: bool,
 }
 
 /// How far the store reaches.
@@ -227,6 +241,9 @@ impl Group {
             records_max: limits.records_max,
             is_waiting: false,
             is_full: false,
+            decided: (0, clock.now()),
+            rescuing: None,
+            is_passed_over: false,
         };
         group.content.owe(group.owed_bytes());
         group.make_room();
@@ -285,6 +302,10 @@ impl Group {
                     Post::Revoke { revocation, reply } => {
                         self.on_revoke(revocation, reply, &mut out);
                     }
+                    // Whoever asked may be gone.
+                    Post::Survivor(reply) => _ = reply.try_send(self.survivor()),
+                    Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
+                    Post::Changes(changes) => self.on_changes(changes, &mut out),
                     Post::Survey(reply) => surveyors.push(reply),
                     #[cfg(test)]
                     Post::Corrupt(corruption) => self.corrupt(*corruption),
@@ -301,6 +322,8 @@ impl Group {
                 desk.hear(&bytes);
             }
             self.read_roll();
+            self.note_decided();
+            self.tell_passed_over();
             self.content.owe(self.owed_bytes());
             if self.is_log_long()
                 || self.is_much_changed()
@@ -386,6 +409,7 @@ impl Group {
                         }
                         is_book_read = false;
                     }
+                    Output::Rescued(rescue) => self.on_rescued(&rescue),
                     Output::Replaced => {}
                     Output::Load(absent) => wanted = Some(absent),
                     Output::Stale => {
@@ -426,6 +450,7 @@ impl Group {
         let mut said = Vec::new();
         let bytes = peers.ear().seal(request);
         peers.ear().say(now, bytes, &mut said);
+        peers.ask_around(now);
         for (seat, bytes) in said {
             if seat.key == me {
                 self.member.step(now, Input::Heard { from: client, bytes, key: Some(me) }, out);
@@ -463,7 +488,7 @@ impl Group {
             }
             Some(Audience::Client) => match wire::open(&bytes) {
                 Ok(Message::Word(word)) => said.extend(peers.ear().on_word(&from, word)),
-                Ok(Message::Changes(changes)) => _ = peers.ear().on_changes(&changes),
+                Ok(Message::Changes(changes)) => self.on_changes(changes, out),
                 _ => {}
             },
             None => {}
@@ -472,6 +497,7 @@ impl Group {
 
     /// A machine wants to join.
     fn on_join(&mut self, join: Box<Join>, reply: SyncSender<Answer>, out: &mut Vec<Output>) {
+        self.show_rescue(join.certificate.machine());
         let is_member = self.member.replica().is_member();
         let Some(peers) = &mut self.peers else { return };
         peers.on_moved(&join);
@@ -533,9 +559,9 @@ impl Group {
     /// The members may have changed: this machine's client has to know whom to ask.
     fn read_roll(&mut self) {
         let Some(peers) = &mut self.peers else { return };
-        let tip = self.member.replica().tip();
-        if tip.epoch > peers.ear().roll().epoch {
-            peers.ear().on_changes(tip.lineage.changes());
+        let (replica, epoch) = (self.member.replica(), peers.ear().roll().epoch);
+        if replica.epoch_known() > epoch {
+            peers.ear().on_changes(&replica.changes_since(epoch));
         }
         peers.read_roll();
         peers.expire();
@@ -732,6 +758,10 @@ impl Group {
             torn: self.torn,
             is_full: self.is_full,
             failure: None,
+            rescues: self.member.book().rescues().iter().map(RescueStanding::of).collect(),
+            decided_at: Some(self.decided.1),
+            quiet_s: self.quiet_s(),
+            is_passed_over: replica.is_passed_over(),
             roster: Roster::new(replica, Arc::clone(&self.machines)),
         };
     }

@@ -34,6 +34,7 @@ mod fsck;
 pub mod hostile;
 mod machine;
 mod neighbours;
+mod recover;
 mod revoke;
 
 pub use clock::Clock;
@@ -42,7 +43,7 @@ pub use control::{Control, ask};
 pub use desk::{Desk, Memory};
 pub use failure::Failure;
 pub use fsck::{Finding, Fsck, Report};
-pub use group::{MachineStanding, Standing as GroupStanding};
+pub use group::{MachineStanding, RescueStanding, Standing as GroupStanding, since_recovery};
 pub use log::Log;
 pub use machine::{Machine, Standing};
 pub use neighbours::Neighbours;
@@ -51,5 +52,6 @@ pub use net::{
     Reception, Refusals, Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
     graph as network_graph,
 };
+pub use recover::{Recovered, Recoverer};
 pub use revoke::{Revoked, Revoker};
 pub use store::Store;

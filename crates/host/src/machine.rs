@@ -33,7 +33,7 @@ use overlay::{Code, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Fsck, Neighbours, Revoker, Store,
+    Content, Failure, Fsck, Neighbours, Recoverer, Revoker, Store,
     ballast::Ballast,
     cell::{self, Membership},
     clock::Clock,
@@ -44,6 +44,7 @@ use crate::{
     key,
     mailbox::Mailbox,
     net::{Away, Lookout, Refusals},
+    recover,
 };
 
 const FORMAT: u32 = 7;
@@ -275,6 +276,17 @@ impl Machine {
         Revoker { directory, inbox, machines: self.standing().machines, lookout: self.lookout() }
     }
 
+    /// Who lets the group go on from this machine.
+    pub fn recoverer(&self) -> Recoverer {
+        Recoverer {
+            directory: self.directory.clone(),
+            inbox: Arc::clone(&self.inbox),
+            machines: self.neighbours.keys(),
+            lookout: self.lookout(),
+            quiet: recover::QUIET,
+        }
+    }
+
     /// How it stands.
     pub fn standing(&self) -> Standing {
         self.standing_without(&Away::default())
@@ -282,7 +294,9 @@ impl Machine {
 
     /// How it stands, if these machines have not answered.
     pub fn standing_without(&self, away: &Away) -> Standing {
-        let group = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut group = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // The group's thread may have had nothing to do since it said so.
+        group.quiet_s = group.decided_at.map_or(0, |at| Clock.now().since(at).as_secs());
         let network = self.lookout.as_ref().and_then(Lookout::standing);
         let machines = group.machines(network.as_ref(), away);
         let refused = network.map(|network| network.refused);

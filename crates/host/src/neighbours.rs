@@ -279,16 +279,31 @@ mod tests {
     fn no_bytes_break_the_reading_of_an_errand_or_an_answer() {
         let (client, key) = (Client(3), base::SecretKey::from_seed([3; 32]).public());
         let addresses = vec!["127.0.0.1:7".parse().unwrap()];
+        let (seat, time) = (group::Seat { key, incarnation: 0 }, base::Instant::from_secs(3));
+        let what = group::Rescue { number: 1, seat, height: 4, time, at: 5 };
+        let rescue = group::Sealed { what, seal: group::Seal([9; 64]) };
+        let survivor = crate::group::Survivor {
+            reach: group::Reach { height: 4, bound: Some(1) },
+            has_state: true,
+            number: 1,
+            epoch: 2,
+            members: vec![key],
+            time,
+            quiet_s: 6,
+        };
         let errands = [
             Errand::Read { serial: 1, offset: 2, length: 3 },
             Errand::Look(FileId::ROOT),
             Errand::Who(Whom::Client(client)),
             Errand::Who(Whom::Key(key)),
+            Errand::Survivor,
+            Errand::Changes(vec![rescue.decision()]),
         ];
         let answers = [
             Answer::Refused("no".into()),
             Answer::Bytes(vec![1, 2, 3]),
             Answer::Machine(Neighbour { client, key, addresses, expires: 9 }),
+            Answer::Survivor(Box::new(survivor)),
         ];
         let errands = errands.iter().map(base::encode);
         let specimens: Vec<Vec<u8>> = errands.chain(answers.iter().map(base::encode)).collect();

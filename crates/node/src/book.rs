@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr};
 
 use base::{Domain, Malformed, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize, io};
+use group::Rescue;
 use lease::Client;
 use overlay::{Certificate, Refused, Register, Revocation, Users, Vouched};
 
@@ -65,6 +66,9 @@ pub struct Book {
     register: Register,
     #[borsh(deserialize_with = "read_machines")]
     machines: BTreeMap<Client, Machine>,
+    /// How often, and from whom, the group had to go on. The last [`Book::RESCUES_MAX`].
+    #[borsh(deserialize_with = "read_rescues")]
+    rescues: Vec<Rescue>,
 }
 
 /// A machine of the cell.
@@ -80,6 +84,22 @@ pub struct Machine {
 }
 
 impl Book {
+    /// So many rescues are remembered.
+    pub const RESCUES_MAX: usize = 64;
+
+    /// The rescues of the group, in order, the last of them.
+    pub fn rescues(&self) -> &[Rescue] {
+        &self.rescues
+    }
+
+    /// The group has gone on from one survivor.
+    pub(crate) fn note_rescue(&mut self, rescue: &Rescue) {
+        if self.rescues.len() == Book::RESCUES_MAX {
+            self.rescues.remove(0);
+        }
+        self.rescues.push(rescue.clone());
+    }
+
     /// Which client a machine is.
     pub fn client(&self, key: &PublicKey) -> Option<Client> {
         let mut machines = self.machines.iter();
@@ -161,6 +181,14 @@ fn read_addresses<R: io::Read>(reader: &mut R) -> io::Result<Vec<SocketAddr>> {
     match addresses.len() <= Whereabouts::ADDRESSES_MAX {
         true => Ok(addresses),
         false => Err(Malformed::new("a machine with more addresses than it may have").into()),
+    }
+}
+
+fn read_rescues<R: io::Read>(reader: &mut R) -> io::Result<Vec<Rescue>> {
+    let rescues: Vec<Rescue> = Vec::deserialize_reader(reader)?;
+    match rescues.len() <= Book::RESCUES_MAX {
+        true => Ok(rescues),
+        false => Err(Malformed::new("more rescues than are remembered").into()),
     }
 }
 

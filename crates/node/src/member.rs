@@ -8,7 +8,7 @@ use std::{
 
 use base::{Digest, Instant, Machine as _, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
-use group::{Decision, Notary, Replica, Seat, Tip};
+use group::{Charter, Decision, Notary, Replica, Rescue, Sealed, Seat, Tip};
 use lease::Client;
 use overlay::{Refused, Revocation};
 use wire::{Message, Slot};
@@ -60,6 +60,10 @@ pub enum Input {
     Loaded(Loaded),
     /// These should be the members of the group.
     Wish(Vec<Seat>),
+    /// The authority lets the group go on from this member.
+    Rescue(Sealed<Rescue>),
+    /// Somebody, be it who it may, shows how the members of the group have changed.
+    Changes(Vec<Decision>),
 }
 
 /// What a member wants done.
@@ -88,6 +92,8 @@ pub enum Output {
         /// Why it may stay, if it may.
         outcome: Result<(), Refused>,
     },
+    /// The authority has let the group go on from this member, which is safe now.
+    Rescued(Rescue),
     /// Show a client something that it need not believe.
     Show {
         /// Which.
@@ -148,6 +154,13 @@ pub struct Identity<N> {
     pub notary: N,
 }
 
+impl<N> Identity<N> {
+    /// What the group is known by.
+    pub(crate) fn charter(&self) -> Charter {
+        Charter { group: self.group, authority: self.authority }
+    }
+}
+
 /// What is to be done next, in order.
 enum Due {
     Decision(Arc<Decision>),
@@ -200,9 +213,9 @@ impl<N: Notary + Clone> Member<N> {
         tip: Tip,
         now: Instant,
     ) -> Member<N> {
-        let Identity { group, seat, notary, .. } = identity.clone();
+        let (charter, Identity { seat, notary, .. }) = (identity.charter(), identity.clone());
         let (group_settings, limits) = graph::limited(group_settings, Limits::default());
-        let replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
+        let replica = Replica::new(group_settings, charter, seat, notary, tip.clone(), now);
         let directory = Directory::new(settings.clone(), Instant::START);
         Member::with((settings, limits), identity, directory, replica, Book::default(), tip)
     }
@@ -353,7 +366,7 @@ impl<N: Notary + Clone> Member<N> {
             Ok(Message::Request(request)) => (request, None),
             Ok(Message::Sealed(request, seal)) => (request, key.map(|key| (key, seal))),
             Ok(Message::Whose(epoch)) => {
-                let changes = self.replica.tip().lineage.since(epoch).to_vec();
+                let changes = self.replica.changes_since(epoch);
                 let bytes = wire::seal(&Message::Changes(changes));
                 return out.push(Output::Show { to: from, bytes });
             }
@@ -542,12 +555,17 @@ impl<N: Notary + Clone> Member<N> {
 
     fn apply(&mut self, decision: &Decision, out: &mut Vec<Output>) -> Result<(), Absent> {
         let batch = &decision.batch;
+        let rescue = decision.rescue().map(|rescue| &rescue.what);
         let (done, mut index) = self.done;
-        for (number, bytes) in batch.commands.iter().enumerate().skip(done) {
+        let is_news = decision.height > self.said;
+        // Who goes on alone knows nothing of what the others have promised last.
+        for number in done..batch.commands.len() + usize::from(rescue.is_some()) {
             self.done = (number, index);
             let begun = self.begun.take();
-            let is_news = decision.height > self.said;
-            let command = begun.or_else(|| self.command_of(bytes, is_news, out));
+            let command = begun.or_else(|| match batch.commands.get(number) {
+                Some(bytes) => self.command_of(bytes, is_news, out),
+                None => Some(Command::Void),
+            });
             let Some(command) = command else { continue };
             let mut responses = Vec::new();
             if let Err(absent) = self.directory.apply(batch.time, &command, &mut responses) {
@@ -558,8 +576,9 @@ impl<N: Notary + Clone> Member<N> {
                 self.admitting.remove(client);
             }
             for (to, response) in responses {
-                let (epoch, height) = (self.applied.epoch, decision.height);
-                if height > self.said {
+                let height = decision.height;
+                let epoch = rescue.map_or(self.applied.epoch, |_| height + 1);
+                if is_news {
                     let bytes = wire::seal(&Message::Response(response));
                     out.push(Output::Send { to, slot: Slot { epoch, height, index }, bytes });
                 }
@@ -568,6 +587,15 @@ impl<N: Notary + Clone> Member<N> {
         }
         self.done = (0, 0);
         self.applied = self.applied.after(batch);
+        if let Some(rescue) = rescue {
+            self.book.note_rescue(rescue);
+            if let Some(attendance) = &mut self.attendance {
+                attendance.on_change();
+            }
+            if is_news {
+                out.push(Output::Rescued(rescue.clone()));
+            }
+        }
         Ok(())
     }
 
@@ -677,6 +705,8 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
             }
             Input::Loaded(loaded) => self.supply(now, loaded, out),
             Input::Wish(seats) => self.group(now, group::Input::Wish(seats), out),
+            Input::Rescue(rescue) => self.group(now, group::Input::Rescue(rescue), out),
+            Input::Changes(changes) => self.group(now, group::Input::Changes(changes), out),
         }
     }
 

@@ -54,9 +54,9 @@ impl<N: Notary + Clone> Recovery<N> {
         if !tip.is_sound() {
             return Err(Malformed::new("a state of a group that can't be"));
         }
-        let Identity { group, seat, notary, .. } = identity.clone();
+        let (charter, Identity { seat, notary, .. }) = (identity.charter(), identity.clone());
         let (group_settings, limits) = graph::limited(group_settings, Limits::default());
-        let mut replica = Replica::new(group_settings, group, seat, notary, tip.clone(), now);
+        let mut replica = Replica::new(group_settings, charter, seat, notary, tip.clone(), now);
         replica.begin_replay(mark);
         let mut member = Member::with((settings, limits), identity, directory, replica, book, tip);
         member.keep_quiet();

@@ -15,6 +15,8 @@ use group::{Ed25519, Seat, Tip};
 
 use crate::{Base, Identity, Input, Loaded, Member, Output, Recovery, Settings};
 
+mod rescued;
+
 const ME: Client = Client(7);
 
 fn identity() -> Identity<Ed25519> {

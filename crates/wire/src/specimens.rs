@@ -248,8 +248,8 @@ fn between_clients_and_members() -> Vec<(&'static str, Message)> {
 /// What members of a group say to one another, each kind once.
 fn members() -> Vec<(&'static str, group::Message)> {
     use group::{
-        Batch, Certificate, Change, Decision, Message, Passage, Proposal, Seal, Sealed, Seat, Step,
-        Summary, Tip, Unproven, Vote, Wisher, Word,
+        Batch, Certificate, Change, Decision, Message, Passage, Proposal, Rescue, Seal, Sealed,
+        Seat, Step, Summary, Tip, Unproven, Vote, Wisher, Word,
     };
     let seat = |n: u8| Seat { key: PublicKey::from_bytes([n; 32]), incarnation: u32::from(n) };
     let (digest, seal) = (Digest::from_bytes([7; 32]), Seal([9; 64]));
@@ -276,6 +276,8 @@ fn members() -> Vec<(&'static str, group::Message)> {
         Decision { height, batch: batch(Some(change)), certificate }
     };
     let decisions = vec![decision(enact.clone()), decision(Change::Prove(certificate.clone()))];
+    let rescue = Rescue { number: 2, seat: seat(1), height, time, at: 8 };
+    let rescue = Sealed { what: rescue, seal }.decision();
     let unproven = Unproven { height, batch: batch(Some(enact)), seats: vec![seat(1)] };
     let lineage = base::decode(&base::encode(&decisions), 1 << 20).expect("it is a lineage");
     let tip = Tip {
@@ -299,6 +301,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("welcome", Message::Welcome { nonce: 3, time, height, seen: Some(vote) }),
         ("behind", Message::Behind { height }),
         ("decisions", Message::Decisions(decisions)),
+        ("rescue", Message::Decisions(vec![rescue])),
         ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),
         ("fetch piece", Message::Fetch { height, from: 1 }),
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),

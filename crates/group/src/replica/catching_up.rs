@@ -39,6 +39,11 @@ pub(super) struct CatchingUp {
 }
 
 impl CatchingUp {
+    /// These sit here now, which is proven, and what others offer leads nowhere.
+    pub(super) fn pass_over(&mut self, roll: Roll) {
+        *self = CatchingUp { roll: Some(roll), ..CatchingUp::default() };
+    }
+
     /// How many bytes of a state have come.
     pub(super) fn fetched(&self) -> usize {
         self.fetch.as_ref().map_or(0, |fetch| fetch.bytes.len())
@@ -154,7 +159,13 @@ impl<N: Notary> Replica<N> {
                 self.on_proof(&decision);
                 continue;
             }
-            if !decision.follows(&self.tip, &self.group, &self.notary) {
+            if decision.rescue().is_some() {
+                self.on_rescue(now, &decision, out);
+                continue;
+            }
+            if self.is_passed_over()
+                || !decision.follows(&self.tip, &self.charter.group, &self.notary)
+            {
                 // It may be true all the same: who has left is told so that it is to sit here again.
                 self.ask(now, from, out);
                 break;
@@ -185,7 +196,14 @@ impl<N: Notary> Replica<N> {
         if !is_of_use || self.catching_up.fetch.is_some() {
             return;
         }
-        let (members, proven) = (self.members.clone(), self.prove(&summary.tip));
+        if let Some(rescue) = summary.tip.lineage.rescue() {
+            self.on_rescue(now, rescue, out);
+        }
+        let proven = self.prove(&summary.tip);
+        let members = match self.is_passed_over() {
+            true => proven.clone(),
+            false => self.members.clone(),
+        };
         if !members.contains(&from) && !proven.contains(&from) {
             return;
         }
@@ -215,7 +233,7 @@ impl<N: Notary> Replica<N> {
         let known = Roll::from(&self.tip);
         let roll = self.catching_up.roll.take().filter(|roll| roll.epoch > known.epoch);
         let roll = roll.unwrap_or(known);
-        let roll = roll.after(tip.lineage.since(roll.epoch), &self.group, &self.notary);
+        let roll = roll.after(tip.lineage.since(roll.epoch), &self.charter, &self.notary);
         let seats = Seats::new(roll.seats.clone()).unwrap_or_else(|| self.members.clone());
         self.catching_up.roll = Some(roll);
         seats
@@ -290,7 +308,8 @@ impl<N: Notary> Replica<N> {
         self.proof = None;
         self.clock.on_decided(self.tip.time, now);
         let (patience, members) = (self.settings.patience, self.members.clone());
-        self.engine = Engine::new(self.group, self.me, patience, self.tip.height + 1, members);
+        self.engine =
+            Engine::new(self.charter.group, self.me, patience, self.tip.height + 1, members);
         self.recent.clear();
         self.recent_bytes = 0;
         self.records.push(Record::Installed(self.tip.clone()));

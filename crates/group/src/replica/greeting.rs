@@ -67,6 +67,7 @@ impl<N: Notary> Replica<N> {
         let seen = self.seen.get(&from).cloned();
         let message = Message::Welcome { nonce, time, height, seen };
         out.push(Output::Send { to: from, message });
+        self.show_rescue(from, out);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one message")]
@@ -124,6 +125,6 @@ impl<N: Notary> Replica<N> {
         what.seat == self.me
             && what.height > self.tip.height
             && !self.cast.contains(what)
-            && self.notary.is_sealed(&self.me.key, &what.sealed_bytes(&self.group), seal)
+            && self.notary.is_sealed(&self.me.key, &what.sealed_bytes(&self.charter.group), seal)
     }
 }

@@ -12,6 +12,8 @@ use crate::{
     clock::Doubt,
     engine::{Evidence, Fact, Patience},
     message::Message,
+    rescue::Rescue,
+    seal::Sealed,
     seat::Seat,
 };
 
@@ -111,6 +113,10 @@ pub enum Input {
     Wish(Vec<Seat>),
     /// Somebody says that these are the members, which need not be so. They can be asked.
     Hint(Vec<Seat>),
+    /// The authority lets the group go on from this member.
+    Rescue(Sealed<Rescue>),
+    /// Somebody, be it who it may, shows how the members have changed.
+    Changes(Vec<Decision>),
 }
 
 /// What a member can want done.
@@ -168,6 +174,8 @@ pub enum Record {
     Installed(Tip),
     /// Somebody lied.
     Evidence(Evidence),
+    /// The authority has let the group go on from somebody else.
+    Rescued(Decision),
 }
 
 /// How much a member keeps. Nothing that others say makes any of it grow beyond its bound.

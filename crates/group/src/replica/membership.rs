@@ -74,7 +74,7 @@ impl<N: Notary> Replica<N> {
 
     /// Takes what proves the last change of members from somebody else.
     pub(super) fn on_proof(&mut self, decision: &Decision) {
-        let (group, notary) = (&self.group, &self.notary);
+        let (group, notary) = (&self.charter.group, &self.notary);
         let is_proof = |change: &Unproven| {
             change.height == decision.height
                 && change.is_proven_by(&decision.certificate, group, notary)
@@ -104,7 +104,7 @@ impl<N: Notary> Replica<N> {
         {
             return;
         }
-        let bytes = Wish { epoch, seats: seats.clone(), until }.sealed_bytes(&self.group);
+        let bytes = Wish { epoch, seats: seats.clone(), until }.sealed_bytes(&self.charter.group);
         if self.notary.is_sealed(&from.key, &bytes, &seal) {
             self.wishes.insert(from, (seats, wisher));
         }
@@ -114,7 +114,7 @@ impl<N: Notary> Replica<N> {
         let is_due = epoch == self.tip.epoch
             && self.tip.plan.as_ref() == Some(&seats)
             && self.tip.learners().any(|seat| *seat == from);
-        let bytes = Ready { epoch, seats, seat: from }.sealed_bytes(&self.group);
+        let bytes = Ready { epoch, seats, seat: from }.sealed_bytes(&self.charter.group);
         if is_due && self.notary.is_sealed(&from.key, &bytes, &seal) {
             self.ready.insert(from, seal);
         }
@@ -159,7 +159,7 @@ impl<N: Notary> Replica<N> {
         {
             let until = self.time(now) + WISH_LASTS * self.settings.repeat;
             let wish = Wish { epoch, seats: seats.clone(), until };
-            let seal = self.notary.seal(&wish.sealed_bytes(&self.group));
+            let seal = self.notary.seal(&wish.sealed_bytes(&self.charter.group));
             self.wishes.insert(self.me, (seats.clone(), Wisher { seat: self.me, until, seal }));
             let message = Message::Wish { epoch, seats, until, seal };
             self.send_now(message, out);
@@ -169,7 +169,7 @@ impl<N: Notary> Replica<N> {
         if let Some(seats) = self.tip.plan.clone().filter(|_| is_learner) {
             let seat = self.me;
             let ready = Ready { epoch, seats: seats.clone(), seat };
-            let seal = self.notary.seal(&ready.sealed_bytes(&self.group));
+            let seal = self.notary.seal(&ready.sealed_bytes(&self.charter.group));
             self.send_now(Message::Ready { epoch, seats, seal }, out);
         }
         if !self.is_member() && !self.is_stale && !self.has_left {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use base::{Digest, Instant, Malformed};
+use base::{Instant, Malformed};
 
 use super::{Output, Record, Replica, Settings};
 use crate::{
-    batch::{Decision, Tip},
+    batch::{Batch, Change, Decision, Tip},
     engine::Fact,
+    rescue::Charter,
     seal::Notary,
     seat::Seat,
 };
@@ -18,7 +19,7 @@ impl<N: Notary> Replica<N> {
     #[expect(clippy::too_many_arguments, reason = "what a member is made of")]
     pub fn recover<'a>(
         settings: Settings,
-        group: Digest,
+        charter: impl Into<Charter>,
         me: Seat,
         notary: N,
         tip: Tip,
@@ -27,7 +28,7 @@ impl<N: Notary> Replica<N> {
         now: Instant,
         out: &mut Vec<Output>,
     ) -> Result<Replica<N>, Malformed> {
-        let mut replica = Replica::new(settings, group, me, notary, tip, now);
+        let mut replica = Replica::new(settings, charter, me, notary, tip, now);
         replica.begin_replay(mark);
         for record in log {
             replica.replay(record, now, out)?;
@@ -120,7 +121,10 @@ impl<N: Notary> Replica<N> {
                     }
                     return Ok(());
                 }
-                let Some(batch) = batch.or(known).filter(|_| height == self.tip.height + 1) else {
+                let is_next = |batch: &Batch| {
+                    height == self.tip.height + 1 || matches!(batch.change, Some(Change::Rescue(_)))
+                };
+                let Some(batch) = batch.or(known).filter(is_next) else {
                     return Err(Malformed::new("a log whose decisions do not follow one another"));
                 };
                 let decision = Decision { height, batch, certificate };
@@ -147,6 +151,11 @@ impl<N: Notary> Replica<N> {
                 self.recent_bytes = 0;
             }
             Record::Evidence(evidence) => _ = self.keep_evidence(evidence),
+            Record::Rescued(decision) => {
+                if decision.height > self.tip.height {
+                    self.pass_over(decision, self.mark.saturating_sub(1));
+                }
+            }
         }
         Ok(())
     }

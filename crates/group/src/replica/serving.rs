@@ -60,6 +60,9 @@ impl<N: Notary> Replica<N> {
             out.push(Output::Send { to: from, message: Message::Decisions(Vec::new()) });
             return;
         }
+        if self.last_rescue().is_some_and(|rescue| rescue.height > height) {
+            self.show_rescue(from, out);
+        }
         let first = self.recent.front().map_or(u64::MAX, |decision| decision.height);
         if first <= height + 1 {
             let mut bytes = 0;
@@ -80,6 +83,13 @@ impl<N: Notary> Replica<N> {
         }
     }
 
+    /// Whoever was away has to know of it, also if it was no member that has gone on.
+    pub(super) fn show_rescue(&self, to: Seat, out: &mut Vec<Output>) {
+        if let Some(rescue) = self.last_rescue().filter(|_| to != self.me) {
+            out.push(Output::Send { to, message: Message::Decisions(vec![rescue.clone()]) });
+        }
+    }
+
     /// What was decided alone gets its seal when somebody else wants to see it.
     pub(super) fn with_seal(&self, certificate: &Certificate) -> Certificate {
         let mut certificate = certificate.clone();
@@ -91,7 +101,7 @@ impl<N: Notary> Replica<N> {
                 value: Some(certificate.value),
                 seat: self.me,
             };
-            let seal = self.notary.seal(&vote.sealed_bytes(&self.group));
+            let seal = self.notary.seal(&vote.sealed_bytes(&self.charter.group));
             certificate.seals.push((self.me, seal));
         }
         certificate

@@ -8,6 +8,7 @@ use super::*;
 use crate::{engine::Patience, seal::Sealable as _};
 use world::{HOP, Wax, World, seat};
 
+mod rescues;
 mod seats;
 mod world;
 

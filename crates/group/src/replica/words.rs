@@ -64,10 +64,10 @@ impl<N: Notary> Replica<N> {
     fn is_authentic(&mut self, from: &Seat, word: &Word) -> bool {
         let (seat, bytes, seal) = match word {
             Word::Vote(vote, _) if vote.what.seat == *from => {
-                (vote.what.seat, vote.what.sealed_bytes(&self.group), vote.seal)
+                (vote.what.seat, vote.what.sealed_bytes(&self.charter.group), vote.seal)
             }
             Word::Proposal(proposal) if proposal.what.seat != self.me => {
-                (proposal.what.seat, proposal.what.sealed_bytes(&self.group), proposal.seal)
+                (proposal.what.seat, proposal.what.sealed_bytes(&self.charter.group), proposal.seal)
             }
             Word::Vote(..) | Word::Proposal(_) => return false,
             Word::Polka(_) | Word::Passage(_) => return true,
@@ -148,7 +148,8 @@ impl<N: Notary> Replica<N> {
             && !(is_enacted && bytes > 0)
             && batch.commands.len() <= self.settings.batch_count_max
             && bytes <= self.settings.batch_bytes_max
-            && change
-                .is_none_or(|change| self.tip.admits(change, batch.time, &self.group, &self.notary))
+            && change.is_none_or(|change| {
+                self.tip.admits(change, batch.time, &self.charter.group, &self.notary)
+            })
     }
 }

@@ -36,6 +36,13 @@ const REPEAT: Duration = Duration::from_millis(500);
 const URGENT_BYTES_MAX: usize = 64 << 10;
 /// How long whoever wants to join is kept waiting.
 const JOIN_MAX: Duration = Duration::from_secs(8);
+/// How long whoever asks how much this machine has is kept waiting.
+const SURVIVOR_MAX: Duration = Duration::from_secs(3);
+/// After so long without a word that can be believed all machines are asked who the members are, and again after
+/// as long.
+const UNHEARD: Duration = Duration::from_secs(5);
+/// The most machines that are asked.
+const ASKED_MAX: usize = 64;
 /// The most bytes of what is asked out of turn.
 const ERRAND_BYTES_MAX: usize = 64 << 10;
 
@@ -53,6 +60,8 @@ pub(crate) struct Peers {
     /// When to look next for certificates that have expired, in seconds since 1970.
     expires_next: u64,
     ear: Ear<Ed25519>,
+    /// When all machines were last asked who the members are.
+    asked_at: Option<base::Instant>,
     door: Arc<Door>,
     /// Says other things instead, in tests.
     #[cfg(test)]
@@ -105,6 +114,15 @@ impl Door {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How much this machine has of what was decided.
+    fn survivor(&self) -> Answer {
+        let (reply, survivor) = std::sync::mpsc::sync_channel(1);
+        self.inbox.post(Post::Survivor(reply));
+        let late = "the group's thread does not answer; look at `croft status` there";
+        let survivor = survivor.recv_timeout(SURVIVOR_MAX);
+        survivor.map_or_else(|_| Answer::Refused(late.into()), |one| Answer::Survivor(one.into()))
+    }
+
     /// Has the group decide something, and waits for what comes of it.
     fn submit(&self, post: impl FnOnce(SyncSender<Answer>) -> Post) -> Answer {
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
@@ -145,6 +163,14 @@ impl Reception for Door {
             }
             Ok(Errand::Revoke(revocation)) => {
                 self.submit(|reply| Post::Revoke { revocation, reply })
+            }
+            Ok(Errand::Survivor | Errand::Changes(_)) if !from.is_known => {
+                Answer::Refused("only machines of the cell may say that".into())
+            }
+            Ok(Errand::Survivor) => self.survivor(),
+            Ok(Errand::Changes(changes)) => {
+                self.inbox.post(Post::Changes(changes));
+                Answer::Heard
             }
             Ok(Errand::Read { .. } | Errand::Look(_)) if !self.is_neighbour(from) => {
                 Answer::Refused("only machines of the cell may read".into())
@@ -189,9 +215,9 @@ impl Peers {
         neighbours: Arc<Neighbours>,
     ) -> Result<Peers, Failure> {
         let key = key::read(&directory.join("key"))?;
-        let (client, group) = (membership.client, membership.group());
+        let (client, charter) = (membership.client, membership.charter());
         let ear =
-            Ear::new(client, group, membership.roll.clone(), Ed25519::new(key.clone()), REPEAT);
+            Ear::new(client, charter, membership.roll.clone(), Ed25519::new(key.clone()), REPEAT);
         let ear = ear.ok_or_else(|| {
             Failure::Unfit("the members of the group are none; put `cell` back from a copy".into())
         })?;
@@ -222,6 +248,7 @@ impl Peers {
             neighbours,
             expires_next: 0,
             ear,
+            asked_at: None,
             door,
             #[cfg(test)]
             liar: None,
@@ -251,6 +278,20 @@ impl Peers {
 
     pub(super) fn ear(&mut self) -> &mut Ear<Ed25519> {
         &mut self.ear
+    }
+
+    /// If no member was heard for long, asks everybody else: they may be others by now, and whoever knows can show
+    /// it.
+    pub(super) fn ask_around(&mut self, now: base::Instant) {
+        let is_asked = self.asked_at.is_some_and(|at| now.since(at) < UNHEARD);
+        if is_asked || !self.ear.is_unheard(now, UNHEARD) {
+            return;
+        }
+        self.asked_at = Some(now);
+        let whose = wire::seal(&wire::Message::Whose(self.ear.roll().epoch));
+        for Neighbour { key, .. } in self.membership.machines.iter().take(ASKED_MAX) {
+            self.send(key, whose.clone());
+        }
     }
 
     /// A frame has been taken from the mailbox.

@@ -6,8 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use base::PublicKey;
-use group::{Ed25519, Replica};
+use base::{Instant, PublicKey};
+use group::{Ed25519, Replica, Rescue};
 use node::Book;
 use serde::Serialize;
 
@@ -52,9 +52,43 @@ pub struct Standing {
     pub is_full: bool,
     /// Why it has stopped, if it has.
     pub failure: Option<String>,
+    /// How often the group was recovered, as far as is remembered: the last ones.
+    pub rescues: Vec<RescueStanding>,
+    /// For how many seconds this machine has heard of no decision, since it was started at the earliest.
+    pub quiet_s: u64,
+    /// Since when that is.
+    #[serde(skip)]
+    pub(crate) decided_at: Option<Instant>,
+    /// Whether the group was recovered from somebody else, and this machine has not caught up with that.
+    pub is_passed_over: bool,
     /// Who is who.
     #[serde(skip)]
     pub(crate) roster: Roster,
+}
+
+/// A recovery of the group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RescueStanding {
+    /// Which one, from 1 on.
+    pub number: u32,
+    /// The machine from which the group went on.
+    pub survivor: Key,
+    /// The last decision that it had.
+    pub height: u64,
+    /// When the authority said so, in seconds since 1970.
+    pub at: u64,
+}
+
+impl RescueStanding {
+    pub(super) fn of(rescue: &Rescue) -> RescueStanding {
+        let Rescue { number, seat, height, at, .. } = *rescue;
+        RescueStanding { number, survivor: Key(seat.key), height, at }
+    }
+}
+
+/// After which recovery of the group a decision was made, and the how manyth it is since.
+pub fn since_recovery(height: u64) -> (u32, u64) {
+    (Rescue::number_at(height), Rescue::height_since(height))
 }
 
 /// Who is who in a cell.
@@ -79,6 +113,13 @@ impl Roster {
         machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
     ) -> Roster {
         let tip = replica.tip();
+        // Whoever was passed over knows who goes on, and no more.
+        let survivor = replica.last_rescue().and_then(|rescue| rescue.rescue());
+        let survivor = survivor.filter(|_| replica.is_passed_over()).map(|rescue| rescue.what.seat);
+        let (roll, leader) = match &survivor {
+            Some(seat) => (std::slice::from_ref(seat), Some(*seat)),
+            None => (replica.members().list(), Some(tip.leader)),
+        };
         let mut lies = BTreeMap::new();
         for evidence in replica.evidence() {
             *lies.entry(evidence.seat().key).or_default() += 1;
@@ -86,9 +127,9 @@ impl Roster {
         Roster {
             me: Some(replica.seat().key),
             machines,
-            members: replica.members().list().iter().map(|seat| seat.key).collect(),
+            members: roll.iter().map(|seat| seat.key).collect(),
             learners: tip.learners().map(|seat| seat.key).collect(),
-            leader: Some(tip.leader.key),
+            leader: leader.map(|seat| seat.key),
             lies,
         }
     }

@@ -12,6 +12,7 @@ use super::{Machine, replace};
 mod cells;
 mod fsck;
 mod liars;
+mod recovery;
 
 /// A directory that goes with the test.
 struct Home(PathBuf);

@@ -241,6 +241,7 @@ impl<T: Tamper> Member<T> {
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),
                 Output::Load(_) => unreachable!("every record is at hand"),
                 Output::Joined { .. } | Output::Revoked { .. } => unreachable!("nobody joins"),
+                Output::Rescued(_) => unreachable!("there is no authority"),
             }
         }
         if let Some(mark) = safe_mark {

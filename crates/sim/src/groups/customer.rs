@@ -184,7 +184,7 @@ impl<T: Tamper> Customer<T> {
     fn follow(&mut self, changes: &[Decision]) -> bool {
         if self.tamper.checks_changes() {
             let stamp = Stamp::new(&self.safe, 0);
-            return self.trust.on_changes(changes, &group(), &stamp);
+            return self.trust.on_changes(changes, &group().into(), &stamp);
         }
         let last = changes.iter().rev().find_map(|change| match &change.batch.change {
             Some(Change::Enact { seats, .. }) => {

@@ -8,6 +8,7 @@ use super::super::{Input, Output, Replica, Settings};
 use crate::{
     batch::Tip,
     message::Message,
+    rescue::Charter,
     seal::{Ed25519, Notary, Seal},
     seat::Seat,
 };
@@ -17,6 +18,14 @@ pub(super) const HOP: Duration = Duration::from_micros(500);
 pub(super) fn group() -> Digest {
     Digest::of(Domain::new("test group v1"), b"")
 }
+
+/// The group, and whose word rescues it.
+pub(super) fn charter() -> Charter {
+    Charter { group: group(), authority: Some(key(AUTHORITY).public()) }
+}
+
+/// Whose key the authority has.
+pub(super) const AUTHORITY: u8 = 200;
 
 fn key(number: u8) -> SecretKey {
     SecretKey::from_seed([number; 32])
@@ -120,7 +129,7 @@ impl<N: Pen> World<N> {
         let first = tip.clone();
         let replica = Replica::new(
             self.settings.clone(),
-            group(),
+            charter(),
             seat(number),
             notary.clone(),
             tip,
@@ -143,7 +152,7 @@ impl<N: Pen> World<N> {
         let (settings, notary) = (self.settings.clone(), member.notary.clone());
         let tip = member.first.clone();
         member.replica =
-            Replica::recover(settings, group(), seat, notary, tip, log, 0, self.now, &mut out)
+            Replica::recover(settings, charter(), seat, notary, tip, log, 0, self.now, &mut out)
                 .unwrap();
         self.down.remove(&seat);
         self.follow(seat, out);

@@ -38,13 +38,13 @@ pub(super) fn join(founder: &Home, name: &str) -> (Home, Machine) {
 }
 
 /// Starts a machine of a cell in which nobody is waited for for long.
-fn start_hasty(home: &Home) -> Machine {
+pub(super) fn start_hasty(home: &Home) -> Machine {
     let away_after = Duration::from_secs(2);
     Machine::start_with(&home.0, node::Seating { away_after, ..node::Seating::default() }).unwrap()
 }
 
 /// A cell of so many hasty machines, as soon as its group has four members.
-fn hasty_cell(name: &str, count: usize) -> Vec<(Home, Machine)> {
+pub(super) fn hasty_cell(name: &str, count: usize) -> Vec<(Home, Machine)> {
     let first = Home::new(&format!("{name}-1"));
     Machine::init(&first.0, Some(ANYWHERE)).unwrap();
     let machine = start_hasty(&first);
@@ -66,7 +66,7 @@ fn has_vote(seen_by: &Machine, key: &crate::Key) -> bool {
     machines.iter().any(|machine| machine.key == *key && machine.is_member)
 }
 
-fn key_of(machine: &Machine) -> crate::Key {
+pub(super) fn key_of(machine: &Machine) -> crate::Key {
     machine.standing().machines.into_iter().find(|machine| machine.is_this).unwrap().key
 }
 

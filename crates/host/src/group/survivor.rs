@@ -1,0 +1,132 @@
+//! What a member's shell does when too many members are lost: it says how much this machine has, and goes on
+//! from there when the authority says so.
+
+use std::sync::mpsc::SyncSender;
+
+use base::{Instant, Machine as _, PublicKey};
+use borsh::{BorshDeserialize, BorshSerialize};
+use group::{Decision, Reach, Rescue, Sealed};
+use node::{Input, Output};
+use wire::Message;
+
+use crate::cell::Answer;
+
+use super::Group;
+
+/// How much of its group's decisions a machine has.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Survivor {
+    /// How far it reaches.
+    pub(crate) reach: Reach,
+    /// Whether that is anything: whoever was never told of a decision has nothing to go on from.
+    pub(crate) has_state: bool,
+    /// The greatest number of a rescue that it knows of.
+    pub(crate) number: u32,
+    /// The members as it knows them, since this height.
+    pub(crate) epoch: u64,
+    pub(crate) members: Vec<PublicKey>,
+    /// The agreed time there.
+    pub(crate) time: Instant,
+    /// For how long it has heard of no decision, in seconds, since it was started at the earliest.
+    pub(crate) quiet_s: u64,
+}
+
+impl Group {
+    /// How much this machine has.
+    pub(super) fn survivor(&self) -> Survivor {
+        let (now, replica) = (self.clock.now(), self.member.replica());
+        let known = replica.last_rescue().map_or(replica.tip().height, |rescue| rescue.height);
+        // Whoever was passed over knows who goes on, and no more.
+        let survivor = replica.last_rescue().and_then(|rescue| rescue.rescue());
+        let survivor = survivor.filter(|_| replica.is_passed_over()).map(|rescue| rescue.what.seat);
+        let members = match &survivor {
+            Some(seat) => std::slice::from_ref(seat),
+            None => replica.members().list(),
+        };
+        Survivor {
+            reach: replica.reach(),
+            has_state: self.member.book().client(&self.me.0).is_some(),
+            number: Rescue::number_at(known.max(replica.tip().height)),
+            epoch: replica.epoch_known(),
+            members: members.iter().map(|seat| seat.key).collect(),
+            time: replica.time(now),
+            quiet_s: self.quiet_s(),
+        }
+    }
+
+    /// For how long nothing was decided as far as this machine has heard, in seconds.
+    pub(super) fn quiet_s(&self) -> u64 {
+        self.clock.now().since(self.decided.1).as_secs()
+    }
+
+    /// Notes when something was last decided.
+    pub(super) fn note_decided(&mut self) {
+        let height = self.member.replica().tip().height;
+        if height != self.decided.0 {
+            self.decided = (height, self.clock.now());
+        }
+    }
+
+    /// The authority lets the group go on from this machine.
+    pub(super) fn on_rescue(
+        &mut self,
+        rescue: Sealed<Rescue>,
+        reply: SyncSender<Answer>,
+        out: &mut Vec<Output>,
+    ) {
+        let decision = rescue.decision();
+        self.member.step(self.clock.now(), Input::Rescue(rescue), out);
+        if self.member.replica().tip().lineage.rescue() == Some(&decision) {
+            self.rescuing = Some(reply);
+        } else {
+            let what = "something was decided meanwhile, or this machine was passed over; look at \
+                        `croft status`, and try again if it still has to be";
+            _ = reply.try_send(Answer::Refused(what.into()));
+        }
+    }
+
+    /// It goes on alone, and that is safe.
+    pub(super) fn on_rescued(&mut self, rescue: &Rescue) {
+        eprintln!(
+            "croft: THE GROUP WAS RECOVERED by the cell's authority, for the {}. time: it goes on from \
+             decision {}, on this machine alone; what only the lost members had is gone",
+            rescue.number,
+            Rescue::height_since(rescue.height),
+        );
+        if let Some(reply) = self.rescuing.take() {
+            // Whoever waited may be gone.
+            _ = reply.try_send(Answer::Heard);
+        }
+    }
+
+    /// Somebody shows how the members have changed: the client on this machine has to know, and so has its
+    /// member, who may have been passed over.
+    pub(super) fn on_changes(&mut self, changes: Vec<Decision>, out: &mut Vec<Output>) {
+        let Some(peers) = &mut self.peers else { return };
+        peers.ear().on_changes(&changes);
+        self.member.step(self.clock.now(), Input::Changes(changes), out);
+    }
+
+    /// Whoever says where it is may have been away for long, and know only members that are gone.
+    pub(super) fn show_rescue(&self, to: &PublicKey) {
+        if let (Some(peers), Some(rescue)) = (&self.peers, self.member.replica().last_rescue()) {
+            let since = rescue.height;
+            let changes = self.member.replica().changes_since(since);
+            peers.send(to, wire::seal(&Message::Changes(changes)));
+        }
+    }
+
+    /// Says once that others go on without this machine's vote.
+    pub(super) fn tell_passed_over(&mut self) {
+        let replica = self.member.replica();
+        let is_passed_over = replica.is_passed_over();
+        if is_passed_over && !self.is_passed_over {
+            let number = replica.last_rescue().map_or(0, |rescue| Rescue::number_at(rescue.height));
+            eprintln!(
+                "croft: the cell's authority has recovered the group without this machine (recovery \
+                 {number}); it follows, has no vote for now, and lets go of what only it had decided"
+            );
+        }
+        self.is_passed_over = is_passed_over;
+    }
+}
