@@ -64,8 +64,8 @@ fn every_token_is_there_exactly_once_through_kills_and_freezes() {
         let is_kill = left.swap_remove(draw.below(left.len() as u64) as usize);
         let machine = draw.below(MACHINES as u64) as usize + 1;
         // Something is under way.
-        let before = moves.load(Ordering::Relaxed);
-        until("moving tokens", || moves.load(Ordering::Relaxed) > before + draw.below(100));
+        let enough = moves.load(Ordering::Relaxed) + draw.below(100);
+        until("moving tokens", || moves.load(Ordering::Relaxed) > enough);
         let pid = quickstart.pid_now(machine);
         if is_kill {
             kill_process(pid, Signal::KILL).unwrap();

@@ -114,7 +114,8 @@ fn the_group_goes_on_with_a_member_on_a_slow_wire() {
 #[test]
 fn behind_a_cut_wire_nothing_stale_is_read_and_what_was_not_pushed_is_kept_aside() {
     let Some(wires) = can_mount().then(|| Wires::real(4)).flatten() else { return };
-    let spread = Spread::new(wires, 4);
+    let mut spread = Spread::new(wires, 4);
+    spread.let_others();
     let (here, there) = (0, 3);
     fs::write(spread.at(here, "value"), "old").unwrap();
     fs::create_dir(spread.at(there, "mine")).unwrap();
@@ -186,7 +187,8 @@ fn a_machine_that_slept_with_its_programs_reads_nothing_stale_and_overwrites_not
     if !can_mount() {
         return;
     }
-    let spread = Spread::new(Wires::new(4), 4);
+    let mut spread = Spread::new(Wires::new(4), 4);
+    spread.let_others();
     let (here, there) = (0, 3);
     fs::write(spread.at(here, "value"), "old").unwrap();
     let mut program = Program::new(&spread.machines[there].path);

@@ -25,7 +25,8 @@ const MEMBERS: usize = 4;
 pub struct Spread {
     pub machines: Vec<Cell>,
     pub wires: Wires,
-    _alone: MutexGuard<'static, ()>,
+    /// None if others may be at work beside it.
+    alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Spread {
@@ -44,10 +45,15 @@ impl Spread {
             assert!(output.status.success(), "{}", text(&output.stderr));
             machine.start(&[]);
         }
-        let spread = Spread { machines, wires, _alone: alone };
+        let spread = Spread { machines, wires, alone: Some(alone) };
         spread.await_well();
         eprintln!("{count} machines were set up by hand in {} ms", start.elapsed().as_millis());
         spread
+    }
+
+    /// From now on it mostly waits, and other tests need not.
+    pub fn let_others(&mut self) {
+        self.alone = None;
     }
 
     /// A path on a machine's mount.

