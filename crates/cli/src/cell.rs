@@ -1,10 +1,12 @@
-//! `croft init`, `invite`, `join` and `revoke`: how a cell begins, grows and gets rid of a machine.
+//! `croft init`, `invite`, `join`, `revoke` and `recover`: how a cell begins, grows, gets rid of a machine and goes
+//! on when it has lost too many.
 
 use std::{
     io::{Read, Write, stderr, stdin, stdout},
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
+    thread,
     time::{Duration, SystemTime},
 };
 
@@ -56,6 +58,18 @@ pub struct RevokeArgs {
     machine: String,
     #[command(flatten)]
     home: Home,
+}
+
+#[derive(clap::Args)]
+pub struct RecoverArgs {
+    #[command(flatten)]
+    home: Home,
+    /// The file with the key of the cell's authority, if it is not in the machine's directory
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
+    /// Do it, and accept that what only the lost members have decided is lost for good
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
@@ -122,6 +136,39 @@ pub fn revoke(args: &RevokeArgs) -> anyhow::Result<ExitCode> {
             }
         };
         writeln!(err, "{what}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn recover(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
+    let authority = args.authority.as_deref().map(std::path::absolute).transpose()?;
+    let mut err = stderr();
+    let done = loop {
+        let told = machine::recover_at(&args.home.directory, authority.clone(), args.accept_loss)?;
+        let Some(seconds) = told["wait"].as_u64() else { break told["done"].clone() };
+        writeln!(
+            err,
+            "the lost members may have promised something that is still believed; waiting {seconds} s \
+             until that is over"
+        )?;
+        thread::sleep(Duration::from_secs(seconds));
+    };
+    let (number, height) = (&done["number"], &done["height"]);
+    let survivors = done["survivors"].as_array().into_iter().flatten();
+    let survivors: Vec<&str> = survivors.filter_map(|key| key.as_str()).map(short).collect();
+    writeln!(
+        err,
+        "RECOVERED: the group goes on from decision {height}, on this machine alone (recovery {number}); \
+         {} other machines were told",
+        done["told"]
+    )?;
+    writeln!(
+        err,
+        "with four machines it bears a loss again: have as many join as there are too few, with `croft \
+         invite`"
+    )?;
+    if !survivors.is_empty() {
+        writeln!(err, "these had a vote too, and get one again then: {}", survivors.join(", "))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -25,6 +25,9 @@ pub struct Args {
     json: bool,
 }
 
+/// Who is away for so long may not come back.
+const LONG_S: u64 = 300;
+
 /// Something that is not as it should be.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
@@ -92,10 +95,18 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
         );
     }
     if let Some(stalled) = cell.stalled() {
-        find(
-            stalled,
-            "start the others with `croft run` where they live, or mend the network between".into(),
-        );
+        let start =
+            "start the others with `croft run` where they live, or mend the network between";
+        let quiet_s = status["group"]["quiet_s"].as_u64().unwrap_or(0);
+        let remedy = match quiet_s >= LONG_S {
+            true => format!(
+                "{start}. If they are gone for good, and only then, whoever has the authority's key can let \
+                 the cell go on from a machine that is left: `croft recover --dir {directory}` says what that \
+                 would cost, and does nothing yet"
+            ),
+            false => start.into(),
+        };
+        find(stalled, remedy);
     }
     for machine in cell.machines.iter().filter(|machine| machine.is_away && machine.is_member) {
         find(

@@ -100,6 +100,8 @@ enum Question {
     /// Whether to mend what does no harm.
     Fsck(bool),
     Revoke(String),
+    /// Where the authority's key is, if not with the machine, and whether a loss is accepted.
+    Recover(Option<PathBuf>, bool),
 }
 
 /// What they are told: a value, or what is wrong.
@@ -241,6 +243,15 @@ pub fn revoke_at(directory: &Path, digits: &str) -> anyhow::Result<serde_json::V
     ask(directory, &Question::Revoke(digits.to_owned()))
 }
 
+/// Has the group go on from a machine that runs.
+pub fn recover_at(
+    directory: &Path,
+    authority: Option<PathBuf>,
+    is_accepted: bool,
+) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Recover(authority, is_accepted))
+}
+
 /// What a machine that runs says of itself.
 pub fn look(directory: &Path) -> anyhow::Result<serde_json::Value> {
     ask(directory, &Question::Status)
@@ -269,6 +280,9 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         Ok(Question::Umount(path)) => told(unmount(running, &path)),
         Ok(Question::Fsck(is_mending)) => fsck_now(running, is_mending),
         Ok(Question::Revoke(digits)) => revoke(running, &digits),
+        Ok(Question::Recover(authority, is_accepted)) => {
+            recover(running, authority.as_deref(), is_accepted)
+        }
     };
     serde_json::to_string(&answer).expect("answers are plain data")
 }
@@ -278,6 +292,13 @@ fn revoke(running: &Mutex<Running>, digits: &str) -> Answer {
     let revoker = lock(running).machine.revoker();
     let revoked = revoker.revoke(digits).map_err(|failure| failure.to_string())?;
     Ok(serde_json::json!(revoked))
+}
+
+/// Who else is there takes a moment to find out, for which nobody else has to wait.
+fn recover(running: &Mutex<Running>, authority: Option<&Path>, is_accepted: bool) -> Answer {
+    let recoverer = lock(running).machine.recoverer();
+    let recovered = recoverer.recover(authority, is_accepted);
+    Ok(serde_json::json!(recovered.map_err(|failure| failure.to_string())?))
 }
 
 /// Who is there takes a moment to find out, for which nobody else has to wait.

@@ -50,6 +50,8 @@ enum Command {
     Join(cell::JoinArgs),
     /// Send a machine of the cell away for good
     Revoke(cell::RevokeArgs),
+    /// Let the cell go on from this machine, when too many others are gone for good
+    Recover(cell::RecoverArgs),
     /// Run a machine until it is told to stop
     Run(machine::RunArgs),
     /// Mount the tree of a machine that runs
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Command::Invite(args) => cell::invite(&args),
         Command::Join(args) => cell::join(&args),
         Command::Revoke(args) => cell::revoke(&args),
+        Command::Recover(args) => cell::recover(&args),
         Command::Run(args) => machine::run(&args),
         Command::Mount(args) => machine::mount(&args),
         Command::Umount(args) => machine::umount(&args),

@@ -4,7 +4,10 @@ use std::{fmt::Write, path::Path};
 
 use serde_json::Value;
 
-use crate::view::{Cell, short};
+use crate::{
+    view::{Cell, decision, short},
+    words,
+};
 
 /// A line for each thing, and what to do where something is to be done.
 pub fn text(home: &Path, status: &Value) -> String {
@@ -33,7 +36,7 @@ pub fn text(home: &Path, status: &Value) -> String {
     line(
         "group",
         match cell.has_vote() {
-            true => format!("{}; decision {} is safe", cell.group(), group["height"]),
+            true => format!("{}; {} is safe", cell.group(), decision(&group["height"])),
             false => format!("{}; this machine has no vote", cell.group()),
         },
     );
@@ -44,8 +47,31 @@ pub fn text(home: &Path, status: &Value) -> String {
         let (key, lies) = (short(&machine.key), machine.lies);
         line("evidence", format!("{key} has lied, which is proven {lies} times; find out why"));
     }
+    if let Some(last) = group["rescues"].as_array().and_then(|rescues| rescues.last()) {
+        let at = words::moment(last["at"].as_u64().unwrap_or(0));
+        let survivor = short(last["survivor"].as_str().unwrap_or_default());
+        let count = match last["number"].as_u64() {
+            Some(1) => "once".to_owned(),
+            number => format!("{} times", number.unwrap_or(0)),
+        };
+        line(
+            "recovered",
+            format!(
+                "{count}; last from {survivor} after {}, by the authority at {at}",
+                decision(&last["height"])
+            ),
+        );
+    }
+    if group["is_passed_over"] == true {
+        line(
+            "follows",
+            "the group was recovered without this machine, which gets a vote again when a seat is free"
+                .into(),
+        );
+    }
     let (stored, records, log) = (&group["stored"], &group["records"], &group["log_bytes"]);
-    line("store", format!("decision {stored}, {records} records at hand, {log} bytes of log"));
+    let stored = decision(stored);
+    line("store", format!("{stored}, {records} records at hand, {log} bytes of log"));
     if let Some(bytes) = status["room_bytes"].as_u64() {
         line("room", format!("{bytes} bytes for new files"));
     }

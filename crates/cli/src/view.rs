@@ -41,6 +41,14 @@ pub fn short(key: &str) -> &str {
     key.get(..8).unwrap_or(key)
 }
 
+/// A decision in words. Those after a recovery are counted anew.
+pub fn decision(height: &Value) -> String {
+    match host::since_recovery(height.as_u64().unwrap_or(0)) {
+        (0, height) => format!("decision {height}"),
+        (number, height) => format!("decision {height} after recovery {number}"),
+    }
+}
+
 impl Cell {
     /// What a status says of it.
     pub fn of(status: &Value) -> Cell {

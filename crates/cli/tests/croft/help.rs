@@ -16,6 +16,7 @@ fn help_texts_are_as_agreed() {
         "invite",
         "join",
         "revoke",
+        "recover",
         "run",
         "mount",
         "umount",

@@ -126,6 +126,26 @@ fn a_status_shows_the_cell_who_leads_who_is_away_and_who_lied() {
 }
 
 #[test]
+fn a_status_shows_that_the_group_was_recovered_and_who_follows() {
+    let well = || json!({});
+    let mut recovered = five([well(), well(), well(), well(), well()]);
+    let group = json!({
+        "height": (2u64 << 44) + 77, "stored": (2u64 << 44) + 70,
+        "rescues": [
+            { "number": 1, "survivor": "02".repeat(32), "height": 41, "at": 951_827_696 },
+            { "number": 2, "survivor": "01".repeat(32), "height": (1u64 << 44) + 8, "at": 1_772_323_200 },
+        ],
+    });
+    extend(&mut recovered["group"], &group);
+    check("recovered", &recovered, 0);
+    let survivor = peer(1, &json!({ "is_leader": true }));
+    let this = json!({ "is_member": false, "is_this": true });
+    let mut follows = several(1, vec![survivor, peer(2, &this)]);
+    follows["group"]["is_passed_over"] = json!(true);
+    check("follows", &follows, 0);
+}
+
+#[test]
 fn a_doctor_finds_nothing_where_nothing_is_wrong() {
     let well = || json!({});
     check_of("doctor", "well", &five([well(), well(), well(), well(), well()]), 0);
@@ -147,6 +167,9 @@ fn a_doctor_says_of_each_thing_that_is_wrong_what_to_do() {
     dead["group"]["is_full"] = json!(true);
     dead["group"]["failure"] = json!("can't write DIR/log/1: Input/output error");
     check_of("doctor", "dead", &dead, 1);
+    let mut lost = five([well(), away(), away(), well(), well()]);
+    lost["group"]["quiet_s"] = json!(900);
+    check_of("doctor", "lost", &lost, 1);
     let (said, ended) = ask("doctor", "json", &alone, &["--json"]);
     let findings = serde_json::from_str::<Value>(&said).expect("JSON");
     assert_eq!((findings.as_array().map(Vec::len), ended), (Some(1), Some(1)), "{said}");

@@ -38,6 +38,7 @@ mod bank;
 mod nearby;
 mod network;
 mod racing;
+mod recovered;
 mod several;
 mod spread;
 mod staff;

@@ -10,7 +10,7 @@ use crate::{
     spread::until,
 };
 
-fn names(directory: &Path) -> Vec<String> {
+pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

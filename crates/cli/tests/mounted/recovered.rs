@@ -1,0 +1,61 @@
+//! Two of four machines are lost, disks and all, and `croft recover` lets the cell go on from one that is left.
+
+use std::fs;
+
+use crate::{
+    cell::{Cell, Scratch, can_mount, text},
+    several::names,
+    spread::until,
+};
+
+fn status(cell: &Cell) -> String {
+    text(&cell.ask(&["status"]).stdout)
+}
+
+#[test]
+fn a_cell_that_has_lost_two_of_four_machines_is_recovered_and_goes_on() {
+    if !can_mount() {
+        return;
+    }
+    let mut cells = [Cell::idle(None), Cell::idle(None), Cell::idle(None), Cell::idle(None)];
+    cells[0].init(&["--listen", "127.0.0.1"]);
+    cells[0].start(&[]);
+    for number in 1..4 {
+        let code = text(&cells[0].ask(&["invite"]).stdout);
+        let output = cells[number].ask(&["join", code.trim()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        cells[number].start(&[]);
+    }
+    until("growing", || cells.iter().all(|cell| status(cell).contains("of 4 members")));
+    fs::create_dir(cells[2].at("before")).unwrap();
+    assert_eq!(names(&cells[3].path), ["before"]);
+    let scratch = Scratch::new();
+    let key = scratch.0.join("authority");
+    fs::copy(cells[0].home.join("authority"), &key).unwrap();
+    let key = key.to_str().unwrap().to_owned();
+    for cell in &mut cells[..2] {
+        cell.kill();
+        fs::remove_dir_all(&cell.home).unwrap();
+    }
+    let [_, _, three, four] = &cells;
+
+    let output = three.ask(&["recover", "--authority", &key]);
+    let talk = text(&output.stderr);
+    assert!(!output.status.success() && talk.contains("--accept-loss"), "{talk}");
+    assert!(status(three).contains("stalled"), "nothing was done yet");
+    let output = three.ask(&["recover", "--authority", &key, "--accept-loss"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("RECOVERED"), "{}", text(&output.stderr));
+
+    assert_eq!(names(&three.path), ["before"]);
+    fs::create_dir(three.at("after")).unwrap();
+    assert_eq!(names(&four.path), ["after", "before"]);
+    fs::create_dir(four.at("again")).unwrap();
+    assert_eq!(names(&three.path), ["after", "again", "before"]);
+    let said = status(three);
+    assert!(said.contains("recovered   once") && !said.contains("stalled"), "{said}");
+    cells[3].stop();
+    cells[2].restart(&[]);
+    assert_eq!(names(&cells[2].path), ["after", "again", "before"]);
+    cells[2].stop();
+}
