@@ -118,7 +118,7 @@ impl<N: Notary> Ear<N> {
 #[cfg(test)]
 mod tests {
     use base::{Digest, Domain, SecretKey};
-    use group::Ed25519;
+    use group::{Ed25519, Rescue, Sealed};
     use lease::message::{Up, Upward};
     use wire::Slot;
 
@@ -202,6 +202,25 @@ mod tests {
         assert_eq!(asked.count(), 4);
         assert!(!ear.on_changes(&[]), "that shows nothing");
         assert_eq!(whom(&mut ear, now).len(), 4);
+    }
+
+    #[test]
+    fn who_hears_of_a_rescue_by_the_authority_asks_the_survivor() {
+        let (mut ear, now) = (ear(), Instant::from_secs(10));
+        let authority = SecretKey::from_seed([77; 32]);
+        ear.charter.authority = Some(authority.public());
+        let what = Rescue { number: 1, seat: seat(3), height: 40, time: now, at: 5 };
+        let seal = |key: SecretKey| Ed25519::new(key).seal(&what.sealed_bytes(&ear.charter.group));
+        let seals = [SecretKey::from_seed([3; 32]), authority].map(seal);
+        let [forged, rescue] = seals.map(|seal| Sealed { what: what.clone(), seal }.decision());
+        whom(&mut ear, now);
+        assert!(!ear.is_unheard(now, REPEAT) && ear.is_unheard(now + REPEAT, REPEAT));
+        assert!(!ear.on_changes(&[forged]));
+        assert!(ear.on_changes(std::slice::from_ref(&rescue)));
+        assert!(!ear.on_changes(&[rescue]), "it is known");
+        assert_eq!((ear.seats(), ear.leader()), (&[seat(3)][..], seat(3)));
+        assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"old")), None);
+        assert!(ear.on_word(&seat(3).key, word((1 << 44) + 1, 3, b"yes")).is_some());
     }
 
     #[test]
