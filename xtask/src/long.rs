@@ -422,7 +422,7 @@ static RUNS: &[Run] = &[
     },
     Run {
         name: "bench",
-        shows: "what identifiers, reservoirs, leases, creates and decisions cost, beside baselines",
+        shows: "what identifiers, reservoirs, leases, creates, decisions and look-ups of paths cost, beside baselines",
         needs: &[],
         words: &[
             "cargo",
@@ -437,6 +437,8 @@ static RUNS: &[Run] = &[
             "group",
             "-p",
             "directory",
+            "-p",
+            "locator",
         ],
     },
     Run {
@@ -457,6 +459,18 @@ static RUNS: &[Run] = &[
             "D-E4",
             "L-E1",
             "L-E1b",
+            "H-E1",
+            "H-E2",
+            "H-E3",
+            "H-E4",
+            "H-E5",
+            "H-E6",
+            "H-E7",
+            "H-E8",
+            "H-E9",
+            "H-E10",
+            "H-E11",
+            "H-E12",
         ],
     },
 ];

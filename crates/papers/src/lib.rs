@@ -36,6 +36,32 @@ mod k_e2;
 
 mod k_e16;
 
+mod hba;
+
+mod h_e1;
+
+mod h_e10;
+
+mod h_e11;
+
+mod h_e12;
+
+mod h_e2;
+
+mod h_e3;
+
+mod h_e4;
+
+mod h_e5;
+
+mod h_e6;
+
+mod h_e7;
+
+mod h_e8;
+
+mod h_e9;
+
 pub use plan::{Expect, Plan, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};
 pub use report::{Line, Report};
