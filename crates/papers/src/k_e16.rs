@@ -21,12 +21,19 @@ use crate::{
     },
 };
 
-/// Measures one network.
+/// Measures one network at the plan's two rates of queries.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
+    let [rate, busy, minutes] = ["rate", "busy_rate", "minutes"].map(|name| trial.constant(name));
+    measure(trial, "", rate, minutes as u32);
+    measure(trial, "busy/", busy, 1);
+    Ok(())
+}
+
+fn measure(trial: &mut Trial, part: &str, rate: f64, minutes: u32) {
     let machines = trial.size("machines") as usize;
-    let [rate, skew, points, life, warm, minutes] =
-        ["rate", "skew", "points", "life_s", "warm_s", "minutes"].map(|name| trial.constant(name));
-    let seconds = warm as u32 + 60 * minutes as u32;
+    let [skew, points, life, warm] =
+        ["skew", "points", "life_s", "warm_s"].map(|name| trial.constant(name));
+    let seconds = warm as u32 + 60 * minutes;
     let mut rng = trial.rng();
     let lives = Lives::Pareto { mean: life, correlation: 0.0 };
     let lives = population(machines, seconds, Capacities::Gnutella, lives, &mut rng);
@@ -43,7 +50,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let warmed = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let mut total = Tally::default();
-    for minute in 0..minutes as u32 {
+    for minute in 0..minutes {
         trial.say(&format!("minute {minute} of {minutes}"));
         total += world.run(60);
     }
@@ -51,21 +58,19 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let network = &world.network;
     let mut utilisations: Vec<f64> =
         network.alive().iter().map(|machine| network.utilisation(*machine)).collect();
-    trial.number("wall/minute-s", took / minutes);
-    trial.number("wall/warm-up-s", warmed);
-    trial.number(
-        "wall/million-messages-a-second",
-        (total.hops + total.maintenance) as f64 / took / 1e6,
-    );
-    trial.number("wall/memory-mib", resident_mib());
-    trial.number("success", total.success());
-    trial.number("hops", total.path());
-    trial.number("utilisation-p95", quantile(&mut utilisations, 0.95));
-    trial.number("servers-each", network.ring().count() as f64 / machines as f64);
-    trial.number("deaths-and-births-a-second", total.churn as f64 / total.seconds as f64);
-    trial.number("actions-a-second", total.actions() as f64 / total.seconds as f64);
-    trial.number("stale-fingers", network.stale_fingers());
-    Ok(())
+    let messages = (total.hops + total.maintenance) as f64;
+    let mut number = |name: &str, value| trial.number(format!("{part}{name}"), value);
+    number("wall/minute-s", took / f64::from(minutes));
+    number("wall/warm-up-s", warmed);
+    number("wall/million-messages-a-second", messages / took / 1e6);
+    number("wall/memory-mib", resident_mib());
+    number("success", total.success());
+    number("hops", total.path());
+    number("utilisation-p95", quantile(&mut utilisations, 0.95));
+    number("servers-each", network.ring().count() as f64 / machines as f64);
+    number("deaths-and-births-a-second", total.churn as f64 / total.seconds as f64);
+    number("actions-a-second", total.actions() as f64 / total.seconds as f64);
+    number("stale-fingers", network.stale_fingers());
 }
 
 /// What the process has in memory, as Linux tells; nothing where nobody does.

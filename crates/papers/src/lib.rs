@@ -34,7 +34,17 @@ mod k_e1;
 
 mod k_e2;
 
+mod k_e7;
+
+mod k_e8;
+
+mod k_e15;
+
 mod k_e16;
+
+mod k_e17;
+
+mod k_e18;
 
 mod hba;
 

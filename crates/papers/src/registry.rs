@@ -1,6 +1,9 @@
 //! The list of experiments, and how one is run.
 
-use crate::{Failure, Plan, Report, Trial, d_e1, d_e3, d_e4, k_e1, k_e2, k_e16, l_e1, l_e1b};
+use crate::{
+    Failure, Plan, Report, Trial, d_e1, d_e3, d_e4, k_e1, k_e2, k_e7, k_e8, k_e15, k_e16, k_e17,
+    k_e18, l_e1, l_e1b,
+};
 use crate::{h_e1, h_e2, h_e3, h_e4, h_e5, h_e6, h_e7, h_e8, h_e9, h_e10, h_e11, h_e12};
 
 /// Every experiment, in the order of the papers.
@@ -12,7 +15,12 @@ pub static EXPERIMENTS: &[Experiment] = &[
     Experiment { plan: include_str!("../../../papers/D-E4.toml"), run: d_e4::run },
     Experiment { plan: include_str!("../../../papers/K-E1.toml"), run: k_e1::run },
     Experiment { plan: include_str!("../../../papers/K-E2.toml"), run: k_e2::run },
+    Experiment { plan: include_str!("../../../papers/K-E7.toml"), run: k_e7::run },
+    Experiment { plan: include_str!("../../../papers/K-E8.toml"), run: k_e8::run },
+    Experiment { plan: include_str!("../../../papers/K-E15.toml"), run: k_e15::run },
     Experiment { plan: include_str!("../../../papers/K-E16.toml"), run: k_e16::run },
+    Experiment { plan: include_str!("../../../papers/K-E17.toml"), run: k_e17::run },
+    Experiment { plan: include_str!("../../../papers/K-E18.toml"), run: k_e18::run },
     Experiment { plan: include_str!("../../../papers/H-E1.toml"), run: h_e1::run },
     Experiment { plan: include_str!("../../../papers/H-E2.toml"), run: h_e2::run },
     Experiment { plan: include_str!("../../../papers/H-E3.toml"), run: h_e3::run },

@@ -356,7 +356,7 @@ impl Network {
     }
 
     /// Uses a server once. Whether its machine can still do it.
-    pub(super) fn charge(&mut self, server: ServerId) -> bool {
+    pub(crate) fn charge(&mut self, server: ServerId) -> bool {
         let server = &mut self.servers[server.at()];
         server.done += 1;
         let meter = &mut self.meters[server.machine as usize];
@@ -428,7 +428,7 @@ impl Network {
     }
 
     /// The second ends: what was done in it becomes part of what is expected.
-    pub(super) fn end_second(&mut self) {
+    pub(crate) fn end_second(&mut self) {
         for at in 0..self.alive.len() {
             let id = self.alive[at] as usize;
             let machine = &mut self.machines[id];

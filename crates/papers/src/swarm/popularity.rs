@@ -44,6 +44,14 @@ impl Popularity {
         }
     }
 
+    /// The places that queries go to, if they are not everywhere.
+    pub fn places(&self) -> &[Position] {
+        match self {
+            Popularity::Uniform => &[],
+            Popularity::Zipf(Zipf { points, .. }) => points,
+        }
+    }
+
     /// What was asked for often may now be asked for rarely: ranks are dealt anew (K4).
     pub fn shift(&mut self, rng: &mut Rng) {
         if let Popularity::Zipf(Zipf { points, .. }) = self {
