@@ -31,45 +31,36 @@ mod d_e4;
 pub mod swarm;
 
 mod k_e1;
-
-mod k_e2;
-
-mod k_e7;
-
-mod k_e8;
-
+mod k_e10;
+mod k_e11;
+mod k_e12;
+mod k_e14;
 mod k_e15;
-
 mod k_e16;
-
 mod k_e17;
-
 mod k_e18;
+mod k_e2;
+mod k_e3;
+mod k_e4;
+mod k_e5;
+mod k_e6;
+mod k_e7;
+mod k_e8;
+mod k_e9;
 
 mod hba;
 
 mod h_e1;
-
 mod h_e10;
-
 mod h_e11;
-
 mod h_e12;
-
 mod h_e2;
-
 mod h_e3;
-
 mod h_e4;
-
 mod h_e5;
-
 mod h_e6;
-
 mod h_e7;
-
 mod h_e8;
-
 mod h_e9;
 
 pub use plan::{Expect, Plan, Row};

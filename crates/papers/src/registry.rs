@@ -1,38 +1,52 @@
 //! The list of experiments, and how one is run.
 
-use crate::{
-    Failure, Plan, Report, Trial, d_e1, d_e3, d_e4, k_e1, k_e2, k_e7, k_e8, k_e15, k_e16, k_e17,
-    k_e18, l_e1, l_e1b,
-};
-use crate::{h_e1, h_e2, h_e3, h_e4, h_e5, h_e6, h_e7, h_e8, h_e9, h_e10, h_e11, h_e12};
+use crate::{Failure, Plan, Report, Trial};
+
+macro_rules! experiments {
+    ($($module:ident $id:literal),* $(,)?) => {
+        &[$(Experiment {
+            plan: include_str!(concat!("../../../papers/", $id, ".toml")),
+            run: crate::$module::run,
+        }),*]
+    };
+}
 
 /// Every experiment, in the order of the papers.
-pub static EXPERIMENTS: &[Experiment] = &[
-    Experiment { plan: include_str!("../../../papers/L-E1.toml"), run: l_e1::run },
-    Experiment { plan: include_str!("../../../papers/L-E1b.toml"), run: l_e1b::run },
-    Experiment { plan: include_str!("../../../papers/D-E1.toml"), run: d_e1::run },
-    Experiment { plan: include_str!("../../../papers/D-E3.toml"), run: d_e3::run },
-    Experiment { plan: include_str!("../../../papers/D-E4.toml"), run: d_e4::run },
-    Experiment { plan: include_str!("../../../papers/K-E1.toml"), run: k_e1::run },
-    Experiment { plan: include_str!("../../../papers/K-E2.toml"), run: k_e2::run },
-    Experiment { plan: include_str!("../../../papers/K-E7.toml"), run: k_e7::run },
-    Experiment { plan: include_str!("../../../papers/K-E8.toml"), run: k_e8::run },
-    Experiment { plan: include_str!("../../../papers/K-E15.toml"), run: k_e15::run },
-    Experiment { plan: include_str!("../../../papers/K-E16.toml"), run: k_e16::run },
-    Experiment { plan: include_str!("../../../papers/K-E17.toml"), run: k_e17::run },
-    Experiment { plan: include_str!("../../../papers/K-E18.toml"), run: k_e18::run },
-    Experiment { plan: include_str!("../../../papers/H-E1.toml"), run: h_e1::run },
-    Experiment { plan: include_str!("../../../papers/H-E2.toml"), run: h_e2::run },
-    Experiment { plan: include_str!("../../../papers/H-E3.toml"), run: h_e3::run },
-    Experiment { plan: include_str!("../../../papers/H-E4.toml"), run: h_e4::run },
-    Experiment { plan: include_str!("../../../papers/H-E5.toml"), run: h_e5::run },
-    Experiment { plan: include_str!("../../../papers/H-E6.toml"), run: h_e6::run },
-    Experiment { plan: include_str!("../../../papers/H-E7.toml"), run: h_e7::run },
-    Experiment { plan: include_str!("../../../papers/H-E8.toml"), run: h_e8::run },
-    Experiment { plan: include_str!("../../../papers/H-E9.toml"), run: h_e9::run },
-    Experiment { plan: include_str!("../../../papers/H-E10.toml"), run: h_e10::run },
-    Experiment { plan: include_str!("../../../papers/H-E11.toml"), run: h_e11::run },
-    Experiment { plan: include_str!("../../../papers/H-E12.toml"), run: h_e12::run },
+pub static EXPERIMENTS: &[Experiment] = experiments![
+    l_e1 "L-E1",
+    l_e1b "L-E1b",
+    d_e1 "D-E1",
+    d_e3 "D-E3",
+    d_e4 "D-E4",
+    k_e1 "K-E1",
+    k_e2 "K-E2",
+    k_e3 "K-E3",
+    k_e4 "K-E4",
+    k_e5 "K-E5",
+    k_e6 "K-E6",
+    k_e7 "K-E7",
+    k_e8 "K-E8",
+    k_e9 "K-E9",
+    k_e10 "K-E10",
+    k_e11 "K-E11",
+    k_e12 "K-E12",
+    k_e14 "K-E14",
+    k_e15 "K-E15",
+    k_e16 "K-E16",
+    k_e17 "K-E17",
+    k_e18 "K-E18",
+    h_e1 "H-E1",
+    h_e2 "H-E2",
+    h_e3 "H-E3",
+    h_e4 "H-E4",
+    h_e5 "H-E5",
+    h_e6 "H-E6",
+    h_e7 "H-E7",
+    h_e8 "H-E8",
+    h_e9 "H-E9",
+    h_e10 "H-E10",
+    h_e11 "H-E11",
+    h_e12 "H-E12",
 ];
 
 /// A plan, and the function that makes its measurements.

@@ -82,6 +82,12 @@ impl Report {
         serde_json::to_string(self).expect("a report has string keys only")
     }
 
+    /// Which rows differ.
+    pub fn differing(&self) -> Vec<&str> {
+        let differing = self.rows.iter().filter(|row| row.verdict == Verdict::Differs);
+        differing.map(|row| row.name.as_str()).collect()
+    }
+
     fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
@@ -197,6 +203,11 @@ a/spare              yes  not judged  [3]
 X-E1 differs: 2 hold, 1 differ, 3 not judged
 ";
         assert_eq!(report().to_string(), expected);
+    }
+
+    #[test]
+    fn rows_that_differ_can_be_named() {
+        assert_eq!(report().differing(), ["a/max"]);
     }
 
     #[test]

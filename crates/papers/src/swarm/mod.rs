@@ -1,13 +1,16 @@
 //! A network of unequal machines that come and go, in seconds: the simulator of the k-Choices paper (K17, K18).
 //!
 //! Reading order: `network` is who stands where and remembers whom; `traffic` is queries on their way; `world`
-//! is one second after the other; a `scheme` keeps machines in balance. `population` and `popularity` say who
-//! comes and what is asked for (G3, G4). Positions, ring, fingers, refreshing and k-Choices are the product's
-//! own code; only what it is compared with lives here.
+//! is one second after the other; a `scheme` keeps machines in balance; a `course` is a whole run of one
+//! scheme with its figures, a `contest` many of them. `population` and `popularity` say who comes and what is
+//! asked for (G3, G4). Positions, ring, fingers, refreshing and k-Choices are the product's own code; only
+//! what it is compared with lives here.
 //!
-//! To add an experiment: a plan, a file that makes worlds and runs them by `crew::all`, and a line in the
+//! To add an experiment: a plan, a file that holds a contest or runs worlds by `crew::all`, and a line in the
 //! registry.
 
+pub mod contest;
+pub mod course;
 pub mod crew;
 pub mod network;
 pub mod popularity;

@@ -5,13 +5,15 @@ use overlay::Position;
 
 use super::network::{MachineId, Network};
 
+mod contender;
 mod k_choices;
 mod log_n;
 mod proportion;
 mod threshold;
 mod transfer;
 
-pub use k_choices::KChoices;
+pub use contender::Contender;
+pub use k_choices::{Action, KChoices};
 pub use log_n::LogN;
 pub use proportion::Proportion;
 pub use threshold::Threshold;

@@ -1,0 +1,47 @@
+//! Success over time: Threshold's against the length of its ways, Transfer's against births and deaths
+//! (sections VI-M and VI-N, figures 20 to 22).
+
+use crate::{
+    Failure, Trial,
+    swarm::{
+        contest::{Contest, SUCCESS},
+        course::Course,
+        scheme::Contender,
+        tally::{Tally, correlation},
+    },
+};
+
+/// Measures both.
+pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
+    let mut contest = Contest::default();
+    let threshold = Course::classes(trial, trial.constant("life_s"));
+    let transfer = Course::trace(trial).with_skew(trial.constant("skew"));
+    contest.add("threshold", threshold, Contender::Threshold);
+    contest.add("transfer", transfer, Contender::Transfer);
+    let outcomes = contest.run(trial, &[SUCCESS]);
+
+    let threshold = outcomes.get("threshold");
+    let hops: Vec<f64> = threshold.windows.iter().map(Tally::path).collect();
+    let with_hops = correlation(&threshold.successes(), &hops);
+    trial.number("threshold/correlation-with-hops", with_hops);
+
+    let transfer = outcomes.get("transfer");
+    let changes: Vec<f64> =
+        transfer.successes().windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    let churn: Vec<f64> =
+        transfer.windows.iter().skip(1).map(|window| window.churn as f64).collect();
+    trial.number("transfer/deviation", transfer.unrest());
+    trial.number("transfer/correlation-of-change-and-churn", correlation(&changes, &churn));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::find;
+
+    #[test]
+    fn a_small_network_shows_what_the_plan_says_but_that_there_are_no_bursts() {
+        let report = find("K-E14").unwrap().run(0.06, &mut |_| ()).unwrap();
+        assert_eq!(report.differing(), ["transfer/correlation-of-change-and-churn"], "{report}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Every scheme as machines stay for a shorter or longer time, and what balancing adds to churn (figure 14).
+
+use crate::{
+    Failure, Trial,
+    swarm::{
+        contest::{ACTIONS, Contest, HOPS, SUCCESS},
+        course::Course,
+        scheme::Contender,
+    },
+};
+
+/// κ, as everywhere where the paper says nothing else.
+const CHOICES: u32 = 8;
+/// Mean lives in minutes.
+const LIVES: [u32; 3] = [15, 60, 240];
+const SKEWS: [(&str, f64); 2] = [("uniform", 0.0), ("zipf-1.2", 1.2)];
+
+/// Measures the figure.
+pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
+    let mut contest = Contest::default();
+    for (name, skew) in SKEWS {
+        for life in LIVES {
+            let course = Course::classes(trial, f64::from(60 * life)).with_skew(skew);
+            for contender in Contender::all(CHOICES) {
+                contest.add(format!("{name}/{life}/{}", contender.name()), course, contender);
+            }
+        }
+    }
+    let outcomes = contest.run(trial, &[SUCCESS, HOPS, ACTIONS]);
+
+    let success = |name: &str| outcomes.success(format!("zipf-1.2/15/{name}"));
+    let others = ["none", "log-n", "proportion", "transfer", "threshold", "passive"];
+    let best = others.map(success).into_iter().fold(0.0, f64::max);
+    trial.number("zipf-1.2/15/active-less-best-other", success("active") - best);
+    trial.truth("zipf-1.2/15/active-first", success("active") > best);
+    for name in ["transfer", "proportion"] {
+        let actions = |name: &str| {
+            let all = LIVES.map(|life| outcomes.get(format!("zipf-1.2/{life}/{name}")).actions());
+            all.iter().sum::<f64>()
+        };
+        trial.number(format!("zipf-1.2/churn/{name}-to-active"), actions(name) / actions("active"));
+    }
+    for (skew, _) in SKEWS {
+        let threshold = LIVES.map(|life| outcomes.get(format!("{skew}/{life}/threshold")));
+        let falls = threshold.is_sorted_by(|one, next| one.success() > next.success());
+        let rises = threshold.is_sorted_by(|one, next| one.path() < next.path());
+        trial.truth(format!("{skew}/threshold-falls"), falls);
+        trial.truth(format!("{skew}/threshold-hops-rise"), rises);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::find;
+
+    #[test]
+    fn a_small_figure_has_the_shape_that_the_plan_says_but_that_proportion_rests() {
+        let report = find("K-E4").unwrap().run(0.06, &mut |_| ()).unwrap();
+        assert_eq!(report.differing(), ["zipf-1.2/churn/proportion-to-active"], "{report}");
+    }
+}

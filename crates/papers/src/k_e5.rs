@@ -1,0 +1,82 @@
+//! What was popular is so no longer: how deep a scheme falls, and how soon it is back (figure 15).
+
+use crate::{
+    Failure, Trial,
+    swarm::{
+        course::{Course, Figures, WINDOW},
+        crew,
+        scheme::Contender,
+        tally::spread,
+    },
+};
+
+/// κ, as everywhere where the paper says nothing else.
+const CHOICES: u32 = 8;
+/// Being back is to be within so much of the success before.
+const BACK: f64 = 0.1;
+/// How many windows together have to be back: one alone may be so by chance.
+const STEADY: usize = 3;
+
+/// Measures the figure.
+pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
+    let course = Course::trace(trial).with_skew(trial.constant("skew"));
+    let contenders = Contender::all(CHOICES);
+    let results = crew::all(trial, &contenders, |contender, progress| {
+        progress.say(format!("{} begins", contender.name()));
+        let mut world = course.begin(contender.scheme(course.machines));
+        world.run(course.seconds / 4);
+        let before = Figures::of(&mut world, course.seconds / 4);
+        world.shift();
+        let after = Figures::of(&mut world, course.seconds / 2);
+        progress.say(format!(
+            "{}: {:.3} then {:.3}",
+            contender.name(),
+            before.success(),
+            after.success()
+        ));
+        (before, after)
+    });
+    let result = |name: &str| {
+        let at = contenders.iter().position(|contender| contender.name() == name);
+        &results[at.expect("all have run")]
+    };
+    for (contender, (before, after)) in contenders.iter().zip(&results) {
+        let name = contender.name();
+        for (when, figures) in [("before", before), ("after", after)] {
+            trial.number(format!("{name}/{when}/success"), figures.success());
+            trial.number(format!("{name}/{when}/hops"), figures.path());
+            trial.number(format!("{name}/{when}/actions"), figures.actions());
+        }
+        trial.number(format!("{name}/minutes-to-be-back"), minutes_to_be_back(before, after));
+    }
+    let ((before, after), (passive, _)) = (result("active"), result("passive"));
+    trial.truth("active/longer-ways", before.path() < after.path());
+    trial.number("active-less-passive", before.success() - passive.success());
+    trial.number("activity/active-to-passive", activity(before) / activity(passive));
+    Ok(())
+}
+
+/// Until success is steadily as it was; as long as the run if it never is.
+fn minutes_to_be_back(before: &Figures, after: &Figures) -> f64 {
+    let bound = before.success() - BACK;
+    let successes = after.successes();
+    let is_back = |windows: &[f64]| spread(windows).0 >= bound;
+    let at = successes.windows(STEADY).position(is_back).unwrap_or(successes.len());
+    at as f64 * f64::from(WINDOW) / 60.0
+}
+
+/// What happens to servers, of its own accord or not.
+fn activity(figures: &Figures) -> f64 {
+    (figures.total.actions() + figures.total.churn) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::find;
+
+    #[test]
+    fn a_small_figure_has_the_shape_that_the_plan_says_but_that_servers_are_less_busy() {
+        let report = find("K-E5").unwrap().run(0.03, &mut |_| ()).unwrap();
+        assert_eq!(report.differing(), ["activity/active-to-passive"], "{report}");
+    }
+}
