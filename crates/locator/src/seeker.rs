@@ -3,7 +3,7 @@
 //! Safety rests on one rule. A group is `Found` only if it has said itself that it has the path; whatever
 //! filters claim, nothing else comes of them than one question to one group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Duration, Instant, Machine};
 
@@ -141,14 +141,14 @@ pub struct Seeker {
     /// Bounded by `Settings::asked_max`.
     asked: BTreeMap<Token, Asked>,
     /// By deadline. As many as are asked.
-    deadlines: BTreeMap<(Instant, Token), ()>,
+    deadlines: BTreeSet<(Instant, Token)>,
 }
 
 impl Seeker {
     /// Knows nobody.
     pub fn new(settings: Settings) -> Seeker {
         let array = Array::new(settings.bounds);
-        Seeker { settings, array, asked: BTreeMap::new(), deadlines: BTreeMap::new() }
+        Seeker { settings, array, asked: BTreeMap::new(), deadlines: BTreeSet::new() }
     }
 
     /// What is known.
@@ -176,7 +176,7 @@ impl Seeker {
         }
         let until = now + self.settings.patience;
         self.asked.insert(token, Asked { group, found, until });
-        self.deadlines.insert((until, token), ());
+        self.deadlines.insert((until, token));
         out.push(Output::Ask { token, group });
     }
 
@@ -230,7 +230,7 @@ impl Machine for Seeker {
     }
 
     fn tick(&mut self, now: Instant, out: &mut Vec<Output>) {
-        while let Some((&(until, token), ())) = self.deadlines.first_key_value() {
+        while let Some(&(until, token)) = self.deadlines.first() {
             if until > now {
                 break;
             }
@@ -240,6 +240,6 @@ impl Machine for Seeker {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.deadlines.first_key_value().map(|((until, _), ())| *until)
+        self.deadlines.first().map(|(until, _)| *until)
     }
 }

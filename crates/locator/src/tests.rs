@@ -154,10 +154,10 @@ enum Mutant {
 impl World {
     fn new(seed: u64) -> World {
         let bounds = Bounds { groups_max: GROUPS as usize, bytes_max: BYTES_MAX };
-        let settings = seeker::Settings { bounds, asked_max: 8, ..Default::default() };
+        let bounded = seeker::Settings { bounds, asked_max: 8, ..Default::default() };
         let mut world = World {
             rng: Rng::new(seed),
-            seeker: Seeker::new(settings),
+            seeker: Seeker::new(bounded),
             truth: BTreeMap::new(),
             tokens: 0,
         };
@@ -172,7 +172,7 @@ impl World {
             let prints = world.truth.iter().filter(|(_, home)| **home == group);
             let prints = prints.map(|(number, _)| print(*number)).collect();
             let mut told = Vec::new();
-            Home::new(settings_of(kind), prints, 0, &mut told);
+            Home::new(settings(kind), prints, 0, &mut told);
             for update in updates(told) {
                 world.seeker.step(Instant::START, seeker::Input::Heard { group, update }, &mut out);
             }
@@ -234,8 +234,9 @@ impl World {
         assert!(out.len() <= 1, "one update, at most one answer");
     }
 
-    /// Seeks a path to the end. Says what a checker finds wrong.
-    fn seek(&mut self, number: u64, mutant: Mutant) -> Result<Why, &'static str> {
+    /// Seeks a path to the end: why it must be walked to, or nothing if it was found. Says what a checker
+    /// finds wrong.
+    fn seek(&mut self, number: u64, mutant: Mutant) -> Result<Option<Why>, &'static str> {
         self.tokens += 1;
         let token = Token(self.tokens);
         let mut out = Vec::new();
@@ -267,9 +268,9 @@ impl World {
                 }
                 seeker::Output::Found { group, .. } => {
                     let is_right = self.truth.get(&number) == Some(&group);
-                    return if is_right { Ok(Why::Busy) } else { Err("a wrong answer") };
+                    return if is_right { Ok(None) } else { Err("a wrong answer") };
                 }
-                seeker::Output::Walk { why, .. } => return Ok(why),
+                seeker::Output::Walk { why, .. } => return Ok(Some(why)),
                 other => panic!("{other:?}"),
             }
         }
@@ -297,10 +298,6 @@ impl World {
     }
 }
 
-fn settings_of(kind: Kind) -> home::Settings {
-    settings(kind)
-}
-
 #[test]
 fn whatever_filters_claim_a_path_is_found_where_it_is_or_walked_to() {
     for seed in 0..20 {
@@ -319,7 +316,7 @@ fn a_seeker_that_is_wrong_is_noticed() {
 #[test]
 fn without_hostile_updates_most_paths_are_found_at_once() {
     let mut world = World::new(1);
-    let found = (200..600).filter(|&number| world.seek(number, Mutant::None) == Ok(Why::Busy));
+    let found = (200..600).filter(|&number| world.seek(number, Mutant::None) == Ok(None));
     let found = found.count();
     assert!(found > 320, "{found} of 400");
 }
