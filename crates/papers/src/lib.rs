@@ -34,6 +34,7 @@ mod k_e1;
 mod k_e10;
 mod k_e11;
 mod k_e12;
+mod k_e13;
 mod k_e14;
 mod k_e15;
 mod k_e16;

@@ -30,6 +30,7 @@ pub static EXPERIMENTS: &[Experiment] = experiments![
     k_e10 "K-E10",
     k_e11 "K-E11",
     k_e12 "K-E12",
+    k_e13 "K-E13",
     k_e14 "K-E14",
     k_e15 "K-E15",
     k_e16 "K-E16",
