@@ -42,7 +42,7 @@ fn a_cell_that_has_lost_two_of_four_machines_is_recovered_and_goes_on() {
     let output = three.ask(&["recover", "--authority", &key]);
     let talk = text(&output.stderr);
     assert!(!output.status.success() && talk.contains("--accept-loss"), "{talk}");
-    assert!(status(three).contains("stalled"), "nothing was done yet");
+    until("noticing that nothing was done", || status(three).contains("stalled"));
     let output = three.ask(&["recover", "--authority", &key, "--accept-loss"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("RECOVERED"), "{}", text(&output.stderr));

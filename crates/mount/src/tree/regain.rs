@@ -24,17 +24,25 @@ use super::{
     shared::Need,
 };
 
+/// A file to be looked at.
+pub(super) struct Look {
+    pub(super) file: FileId,
+    /// Its number, if the kernel remembered it when there was something to look at. It may forget it before
+    /// anybody looks.
+    pub(super) inode: Option<u64>,
+}
+
 /// The most files that wait to be looked at. What does not fit is asked for again by whoever misses it.
 const LOOKS_MAX: usize = 10_000;
 
 impl Tree {
     /// Starts the thread that looks at files: who asks for that may not wait.
-    pub(super) fn start_looking(tree: Weak<Tree>) -> std::io::Result<mpsc::SyncSender<FileId>> {
-        let (ask, asked) = mpsc::sync_channel::<FileId>(LOOKS_MAX);
+    pub(super) fn start_looking(tree: Weak<Tree>) -> std::io::Result<mpsc::SyncSender<Look>> {
+        let (ask, asked) = mpsc::sync_channel::<Look>(LOOKS_MAX);
         thread::Builder::new().name("mount-looks".to_owned()).spawn(move || {
-            while let Ok(file) = asked.recv() {
+            while let Ok(Look { file, inode }) = asked.recv() {
                 let Some(tree) = tree.upgrade() else { return };
-                let looked = catch_unwind(AssertUnwindSafe(|| tree.look(&file)));
+                let looked = catch_unwind(AssertUnwindSafe(|| tree.look(&file, inode)));
                 if let Ok(Err(errno)) = looked {
                     eprintln!("croft: can't look at the bytes of {file} ({errno})");
                 }
@@ -44,14 +52,12 @@ impl Tree {
     }
 
     /// Tells the directory of the bytes that a file has here, if it says something else.
-    fn look(&self, file: &FileId) -> Result<(), Errno> {
+    fn look(&self, file: &FileId, inode: Option<u64>) -> Result<(), Errno> {
         let hold = Call::Hold { file: file.clone(), writes: true };
         let inode = match self.ask(&Actor::ROOT, hold) {
             Ok(Reply::File(record)) => record.serial,
-            // It was to be made by what is lost. Its number is known while the kernel remembers it.
-            Err(Errno::STALE) => {
-                return self.inodes.find(file).map_or(Ok(()), |inode| self.keep_aside(inode));
-            }
+            // It was to be made by what is lost, or others have removed it.
+            Err(Errno::STALE) => return inode.map_or(Ok(()), |inode| self.keep_aside(inode)),
             Ok(_) => return Err(Errno::IO),
             Err(errno) => return Err(errno),
         };

@@ -29,6 +29,7 @@ use super::{
     body::{Body, Held, Seen},
     lock,
     opens::{Inner, Open},
+    regain::Look,
 };
 
 /// Whoever loses to others what it has just been given tries again for so long.
@@ -69,7 +70,7 @@ struct Fetched {
 pub(super) struct Kernel {
     tree: std::sync::Weak<Tree>,
     wanted: mpsc::Sender<Wanted>,
-    looks: mpsc::SyncSender<FileId>,
+    looks: mpsc::SyncSender<Look>,
 }
 
 impl Memory for Kernel {
@@ -85,9 +86,11 @@ impl Memory for Kernel {
     }
 
     fn look(&self, files: Vec<FileId>) {
+        let Some(tree) = self.tree.upgrade() else { return };
         for file in files {
+            let inode = tree.inodes.find(&file);
             // Whoever misses its bytes asks again.
-            _ = self.looks.try_send(file);
+            _ = self.looks.try_send(Look { file, inode });
         }
     }
 }
