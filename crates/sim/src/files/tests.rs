@@ -32,7 +32,8 @@ fn a_seed_repeats_itself() {
 #[test]
 fn a_hundred_seeds_with_several_members_some_of_which_lie_are_clean() {
     let mut summary = Summary::default();
-    for seed in 1..=SEEDS {
+    // Among the first hundred nobody is so far behind that it takes the state of others.
+    for seed in SEEDS + 1..=2 * SEEDS {
         summary.add(seed, &super::run_replicated(seed));
         assert!(summary.is_clean(), "{:?}", summary.failure);
     }
