@@ -214,9 +214,9 @@ static RUNS: &[Run] = &[
     },
     Run {
         name: "bench",
-        shows: "what identifiers, reservoirs, leases, creates, decisions and look-ups of paths cost, beside baselines",
+        shows: "what identifiers, reservoirs, leases, creates, decisions, look-ups of paths and requests of the kernel cost, beside baselines",
         needs: &[],
-        words: "cargo bench -p base -p load -p lease -p group -p directory -p locator",
+        words: "cargo bench -p base -p load -p lease -p group -p directory -p locator -p mount",
     },
     Run {
         name: "papers",

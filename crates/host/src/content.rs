@@ -342,10 +342,9 @@ impl Content {
         let mut bytes = vec![0; HEAD + LABEL + length as usize];
         file.read_exact_at(&mut bytes, u64::from(offset))
             .map_err(Failure::of("can't read", &path))?;
-        let mut framer = self.framer.clone();
         let place = Place { file: u64::from(segment), offset: u64::from(offset) };
-        let is_whole = framer.head(&bytes).is_some_and(|head| {
-            head.number == sequence && framer.is_record(place, &head, &bytes[HEAD..])
+        let is_whole = self.framer.head(&bytes).is_some_and(|head| {
+            head.number == sequence && self.framer.is_record(place, &head, &bytes[HEAD..])
         });
         let is_it =
             matches!(Kind::read(&bytes[HEAD..]), Some((Kind::Put, whose, _)) if whose == serial);

@@ -23,8 +23,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base::Domain;
-
 use crate::{Failure, content::Space};
 use frame::{Format, Framer, HEAD, HEADER, Place};
 use scan::{Scanner, Step};
@@ -39,8 +37,7 @@ const SEGMENT_MAX: u64 = 64 << 20;
 /// So much is gathered before it is written.
 const BUFFER_MAX: usize = 1 << 20;
 
-const FORMAT: Format =
-    Format { magic: *b"croftlog", domain: Domain::new("log record v1"), bytes_max: RECORD_MAX };
+const FORMAT: Format = Format { magic: *b"croftlog", bytes_max: RECORD_MAX };
 
 /// An append-only log of numbered records. After a failed sync it is out of use, and after a failed write
 /// unless the disk was full: then nothing is lost, and the same may be tried again.

@@ -175,22 +175,24 @@ impl Holder {
     /// What we know of a scope now. For a disjunctive field this is about our own boolean.
     pub fn knows(&self, now: Instant, scope: &Scope) -> Knowledge {
         let mut best = Knowledge::None;
-        for lease in self.usable(now, scope) {
-            match lease.kind {
-                Kind::Write | Kind::SelfWrite => return Knowledge::Writes,
-                // A read of a wide scope says nothing about the disjunctive fields in it.
-                Kind::Read if !scope.field.is_disjunctive() => best = Knowledge::Reads,
-                Kind::Read | Kind::OtherRead => {}
+        let most = self.usable(now, scope, |lease| match lease.kind {
+            Kind::Write | Kind::SelfWrite => Some(Knowledge::Writes),
+            // A read of a wide scope says nothing about the disjunctive fields in it.
+            Kind::Read if !scope.field.is_disjunctive() => {
+                best = Knowledge::Reads;
+                None
             }
-        }
-        best
+            Kind::Read | Kind::OtherRead => None,
+        });
+        most.unwrap_or(best)
     }
 
     /// Whether any other client's boolean of this disjunctive field is true, if we know.
     pub fn knows_others(&self, now: Instant, scope: &Scope) -> Option<bool> {
-        self.usable(now, scope)
-            .find(|lease| matches!(lease.kind, Kind::OtherRead | Kind::Write))
-            .map(|lease| lease.truths.contains(scope))
+        self.usable(now, scope, |lease| {
+            let tells = matches!(lease.kind, Kind::OtherRead | Kind::Write);
+            tells.then(|| lease.truths.contains(scope))
+        })
     }
 
     /// Our own boolean of a disjunctive field.
@@ -209,8 +211,8 @@ impl Holder {
         let may = scope.field.is_disjunctive() && self.knows(now, scope) == Knowledge::Writes;
         if may {
             self.touch(now);
-            let is_ending = |held: &Held| self.renew_lease_at(held.until) <= now;
-            if self.usable(now, scope).any(is_ending) {
+            let is_ending = |held: &Held| (self.renew_lease_at(held.until) <= now).then_some(());
+            if self.usable(now, scope, is_ending).is_some() {
                 self.tend_by(now);
             }
             match value {
@@ -228,7 +230,8 @@ impl Holder {
     /// See `grantor::birth` for the contract.
     #[must_use]
     pub fn bear(&mut self, now: Instant, scope: &Scope) -> bool {
-        let is_covered = self.usable(now, scope).any(|lease| lease.kind == Kind::Write);
+        let covers = |lease: &Held| (lease.kind == Kind::Write).then_some(());
+        let is_covered = self.usable(now, scope, covers).is_some();
         let is_known = self.leases.get(scope, Side::Own).is_some();
         if is_covered || is_known || !self.is_current(now) {
             return false;
@@ -254,18 +257,22 @@ impl Holder {
         self.leases.len() < budget
     }
 
-    /// The leases under which something new may be done with this scope.
-    fn usable<'a>(&'a self, now: Instant, scope: &'a Scope) -> impl Iterator<Item = &'a Held> {
-        let leases = self.is_current(now).then(|| self.leases.containing(scope));
-        leases
-            .into_iter()
-            .flatten()
-            .filter(move |(_, _, lease)| {
-                now < lease.until
-                    && !lease.except.iter().any(|except| except.meets(scope))
-                    && !lease.leaving.keys().any(|part| part.meets(scope))
-            })
-            .map(|(_, _, lease)| lease)
+    /// Shows the leases under which something new may be done with this scope, until something comes of it.
+    fn usable<T>(
+        &self,
+        now: Instant,
+        scope: &Scope,
+        mut show: impl FnMut(&Held) -> Option<T>,
+    ) -> Option<T> {
+        if !self.is_current(now) {
+            return None;
+        }
+        self.leases.containing(scope, |_, lease| {
+            let is_usable = now < lease.until
+                && !lease.except.iter().any(|except| except.meets(scope))
+                && !lease.leaving.keys().any(|part| part.meets(scope));
+            if is_usable { show(lease) } else { None }
+        })
     }
 
     fn on_need(&mut self, now: Instant, wants: Vec<Want>, together: bool, out: &mut Vec<Output>) {

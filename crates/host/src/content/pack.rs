@@ -7,8 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use base::Domain;
-
 use super::{
     Space,
     index::{LABEL, Location, Position, State},
@@ -28,11 +26,7 @@ const BUFFER_MAX: usize = 1 << 20;
 /// So many segments are kept open for reading.
 const READERS_MAX: usize = 64;
 
-pub(super) const FORMAT: Format = Format {
-    magic: *b"croftpak",
-    domain: Domain::new("pack record v1"),
-    bytes_max: PACKED_MAX + LABEL,
-};
+pub(super) const FORMAT: Format = Format { magic: *b"croftpak", bytes_max: PACKED_MAX + LABEL };
 
 /// What a record of the pack says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

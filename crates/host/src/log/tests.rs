@@ -217,10 +217,8 @@ fn a_file_of_another_version_is_refused_as_that() {
     let scratch = Scratch::new("log");
     fill(&scratch.path, 1, 1);
     let mut bytes = fs::read(only_file(&scratch.path)).unwrap();
-    bytes[8] = 9;
-    let mut hasher = base::Hasher::new(FORMAT.domain);
-    hasher.update(&bytes[..24]);
-    bytes[24..HEADER].copy_from_slice(&hasher.finish().as_bytes()[..16]);
+    let number = frame::u64_at(&bytes, 16);
+    bytes[..HEADER].copy_from_slice(&Framer::new(FORMAT).header_of(9, number));
     fs::write(only_file(&scratch.path), &bytes).unwrap();
     let Err(failure) = Log::open(&scratch.path) else { panic!() };
     assert!(failure.to_string().contains("format 9"), "{failure}");

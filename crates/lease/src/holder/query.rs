@@ -29,16 +29,25 @@ impl Holder {
     /// ended, be it recalled, be the session doubtful. While that is so nobody else changes what is in
     /// it, or the session is lost.
     pub fn is_held(&self, now: Instant, scope: &Scope, kind: Kind) -> bool {
-        self.leases.containing(scope).any(|(_, _, held)| {
-            held.kind.covers(kind)
+        let holding = self.leases.containing(scope, |_, held| {
+            let is_held = held.kind.covers(kind)
                 && now < held.until
-                && !held.except.iter().any(|except| except.meets(scope))
-        })
+                && !held.except.iter().any(|except| except.meets(scope));
+            is_held.then_some(())
+        });
+        holding.is_some()
     }
 
     /// Until when what we know of this scope in this way can be relied on, if the session goes on.
     pub fn ends(&self, now: Instant, scope: &Scope, kind: Kind) -> Option<Instant> {
-        self.usable(now, scope).filter(|held| held.kind.covers(kind)).map(|held| held.until).max()
+        let mut end = None;
+        self.usable(now, scope, |held| {
+            if held.kind.covers(kind) {
+                end = end.max(Some(held.until));
+            }
+            None::<()>
+        });
+        end
     }
 
     /// The leases whose scope belongs to this very file; not those of files below it, nor those around
