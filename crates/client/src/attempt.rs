@@ -1,12 +1,13 @@
 //! Trying calls: what has to be known, is it known, else what has to be found out.
 
 use base::{FileId, Instant};
-use directory::{Act, Actor, Birth, Key, Missing, Operation, Refusal, Stop, View};
+use directory::{Act, Actor, Birth, File, Key, Missing, Operation, Refusal, Sort, Stop, View};
 use lease::{
     Field, Kind, Knowledge, Mode, Scope,
     holder::Input as Lease,
     message::{Refusal as LeaseRefusal, Want},
 };
+use triomphe::Arc;
 
 use crate::{
     call::{Asked, Call, Failure, Modes, Reply},
@@ -38,6 +39,8 @@ impl From<Refusal> for Halt {
 const NEIGHBOURS_MAX: usize = 512;
 /// The most leases that a call may need. A group accepts as many at once.
 const WANTS_MAX: usize = 1_024;
+/// Whoever wants to know a directory waits for so many repetitions to hear of its times.
+const LATE_REPEATS: u32 = 2;
 
 impl Client {
     /// Tries a call for the first time.
@@ -57,6 +60,7 @@ impl Client {
             Err(Halt::Failed(failure)) => Ok(Err(failure)),
             Err(Halt::Wait(waits)) => Err(waits),
             Err(Halt::Missing(missing, lack)) => {
+                waiting.late_at = self.late_at(now, &waiting, &missing);
                 match self.find_out(now, &mut waiting, missing, lack, out) {
                     Ok(waits) => Err(waits),
                     Err(failure) => Ok(Err(failure)),
@@ -90,7 +94,48 @@ impl Client {
         }
     }
 
+    /// When a call is answered without what it misses, if it can be. Else every way through a directory in
+    /// which others are at work would be closed to a machine that is cut off from them.
+    fn late_at(&self, now: Instant, waiting: &Waiting, missing: &Missing) -> Option<Instant> {
+        let Job::Call(_, Asked { what: Call::GetAttr { file }, .. }) = &waiting.job else {
+            return None;
+        };
+        let is_directory = |record: &Arc<File>| record.sort == Sort::Directory;
+        let is_late = self.facts.record(file).is_some_and(is_directory)
+            && missing.keys.is_empty()
+            && matches!(&missing.wants[..], [want] if want.scope == Field::Times.of(file));
+        is_late.then(|| waiting.late_at.unwrap_or(now + LATE_REPEATS * self.settings.terms.repeat))
+    }
+
+    /// Answers those that have waited long enough. What they waited for is still asked for.
+    pub(crate) fn answer_late(&mut self, now: Instant, out: &mut Vec<Output>) {
+        for order in self.queue.late(now) {
+            let Some(waiting) = self.queue.take(order) else { continue };
+            if let Job::Call(call, Asked { what: Call::GetAttr { file }, .. }) = &waiting.job
+                && let Waits::Leases(request) = waiting.waits
+                && let Ok(reply) = self.see(now, |sight| look::late(sight, file))
+            {
+                self.queue.desert(request);
+                self.late.insert(file.clone(), request);
+                out.push(Output::Return { call: *call, result: Ok(reply) });
+            } else {
+                self.queue.put(Some(order), Waiting { late_at: None, ..waiting });
+            }
+        }
+    }
+
+    /// What was told late is known now, or never will be: whoever remembers it has to ask again.
+    fn end_late(&mut self, request: u64, out: &mut Vec<Output>) {
+        for (file, _) in self.late.extract_if(.., |_, asked| *asked == request) {
+            if self.settings.has_memory {
+                let serial = self.facts.record(&file).map(|record| record.serial);
+                out.push(Output::Forget { part: Field::Times.of(&file), serial });
+            }
+        }
+    }
+
     pub(crate) fn on_met(&mut self, now: Instant, request: u64, out: &mut Vec<Output>) {
+        self.end_late(request, out);
         if let Some(order) = self.queue.answered(request)
             && let Some(waiting) = self.queue.take(order)
         {
@@ -105,6 +150,7 @@ impl Client {
         why: LeaseRefusal,
         out: &mut Vec<Output>,
     ) {
+        self.end_late(request, out);
         let Some(order) = self.queue.answered(request) else { return };
         let Some(waiting) = self.queue.take(order) else { return };
         match (why, &waiting.job) {
@@ -167,6 +213,10 @@ impl Client {
                         _ => {}
                     }
                     Ok(done)
+                }
+                Call::GetAttr { file } if self.late.contains_key(file) => {
+                    let late = self.see(now, |sight| look::late(sight, file));
+                    late.or_else(|_| self.see(now, |sight| look::answer(sight, actor, what)))
                 }
                 query => self.see(now, |sight| look::answer(sight, actor, query)),
             },

@@ -59,6 +59,9 @@ pub struct Client {
     pub(crate) closed: Option<FileId>,
     /// A question was dropped whose answer somebody waits for.
     pub(crate) is_shaken: bool,
+    /// Directories whose times were told as they were known before, and the requests that ask what they are
+    /// now. At most as many as there may be calls.
+    pub(crate) late: BTreeMap<FileId, u64>,
 }
 
 /// A lease, or a part of it, that goes back soon.
@@ -222,6 +225,7 @@ impl Client {
             ahead: None,
             closed: None,
             is_shaken: false,
+            late: BTreeMap::new(),
         }
     }
 
@@ -406,6 +410,7 @@ impl Machine for Client {
             self.give_back_litter(now, out);
         }
         self.retry(now, |waits| matches!(waits, Waits::Later(at) if *at <= now), out);
+        self.answer_late(now, out);
         self.finish(now, out);
     }
 

@@ -78,6 +78,12 @@ pub(crate) fn answer(sight: &mut Sight<'_>, actor: &Actor, call: &Call) -> Resul
     }
 }
 
+/// What is known of a directory, with the times that were known last.
+pub(crate) fn late(sight: &mut Sight<'_>, directory: &FileId) -> Result<Reply, Stop> {
+    let fields = [Field::Access, Field::Content, Field::Parent];
+    Ok(Reply::File(known(sight, directory, &fields)?))
+}
+
 /// Goes on only if a file may be opened, as far as it alone decides.
 pub(crate) fn may_open(
     sight: &mut Sight<'_>,

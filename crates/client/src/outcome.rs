@@ -275,6 +275,7 @@ impl Client {
         self.returning.clear();
         self.recalled.clear();
         self.litter.clear();
+        self.late.clear();
         (self.litter_at, self.renew_at, self.ahead) = (None, None, None);
         // What would have been said in the old session is pointless.
         self.upward.clear();

@@ -43,6 +43,8 @@ pub(crate) struct Waiting {
     pub(crate) is_pushed: bool,
     /// The question that asks for it on this very account.
     pub(crate) question: Option<u64>,
+    /// When it is answered with what was known before, if nobody has said more by then.
+    pub(crate) late_at: Option<Instant>,
 }
 
 /// What is to be done.
@@ -90,6 +92,7 @@ impl Waiting {
             lack: None,
             is_pushed: false,
             question: None,
+            late_at: None,
         }
     }
 }
@@ -132,6 +135,18 @@ impl Queue {
         due.map(|(order, _)| *order).collect()
     }
 
+    /// Those that have waited long enough for what they can do without, in order.
+    pub(crate) fn late(&self, now: Instant) -> Vec<u64> {
+        let late =
+            self.waiting.iter().filter(|(_, waiting)| waiting.late_at.is_some_and(|at| at <= now));
+        late.map(|(order, _)| *order).collect()
+    }
+
+    /// Nobody waits any more for leases that were asked for. They are still asked for.
+    pub(crate) fn desert(&mut self, request: u64) {
+        self.asks.insert(request, None);
+    }
+
     /// A request for leases is over: who waited for it.
     pub(crate) fn answered(&mut self, request: u64) -> Option<u64> {
         self.asks.remove(&request).flatten()
@@ -146,7 +161,7 @@ impl Queue {
         });
         let Some((&order, _)) = found else { return false };
         if let Some(Waiting { waits: Waits::Leases(request), .. }) = self.waiting.remove(&order) {
-            self.asks.insert(request, None);
+            self.desert(request);
         }
         true
     }
@@ -163,7 +178,7 @@ impl Queue {
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         let later = self.waiting.values().filter_map(|waiting| match waiting.waits {
             Waits::Later(at) => Some(at),
-            _ => None,
+            _ => waiting.late_at,
         });
         later.min()
     }

@@ -11,7 +11,7 @@ use directory::{
 };
 use lease::{Name, Policy, message::Up};
 
-use crate::{Call, Client, Input, Modes, Output, Reply, Settings, Ways};
+use crate::{Call, Client, Input, Modes, Output, Reply, Settings, Wanted, Ways};
 
 /// Plays a script in a world of one group and clients with perfect clocks and a perfect network, and
 /// compares what happened. What goes well without a word is not logged.
@@ -36,6 +36,7 @@ use crate::{Call, Client, Input, Modes, Output, Reply, Settings, Ways};
 /// A looks up PATH, A syncs, A settles, A cancels
 /// A syncs H                               through an open file
 /// A falls silent, A is back               loses all its messages, and no longer
+/// A yields                                whatever it was asked for
 /// A counts                                logs what it has said since the last time
 /// A looks around                          logs how many records the group has
 /// ```
@@ -77,6 +78,7 @@ pub(crate) struct User {
     returned: BTreeMap<u64, Result<Reply, crate::Failure>>,
     handles: BTreeMap<String, u64>,
     is_silent: bool,
+    wanted: Vec<Wanted>,
     pub(crate) counts: Counts,
 }
 
@@ -117,6 +119,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
             returned: BTreeMap::new(),
             handles: BTreeMap::new(),
             is_silent: false,
+            wanted: Vec::new(),
             counts: Counts::default(),
         })
     }
@@ -142,6 +145,11 @@ impl<F: Fn(Settings) -> Settings> World<F> {
         match words[..] {
             ["falls", "silent"] => self.user(letter).is_silent = true,
             ["is", "back"] => self.user(letter).is_silent = false,
+            ["yields"] => {
+                for wanted in std::mem::take(&mut self.user(letter).wanted) {
+                    self.tell(letter, Input::Yield(wanted));
+                }
+            }
             ["counts"] => {
                 let Counts { messages, asks, returns, batches, operations, questions } =
                     std::mem::take(&mut self.user(letter).counts);
@@ -400,7 +408,8 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                 Output::Return { call, result } => self.on_return(letter, call, result),
                 Output::Forget { part, .. } => self.note(&format!("{letter} forgets {part}")),
                 Output::Recalled(wanted) => {
-                    self.note(&format!("{letter} is asked for {}", wanted.part))
+                    self.note(&format!("{letter} is asked for {}", wanted.part));
+                    self.user(letter).wanted.push(wanted);
                 }
                 Output::Lost { operations, sent, refused } => {
                     let acts = operations.iter().map(|operation| verb(&operation.act));

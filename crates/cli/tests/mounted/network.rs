@@ -183,6 +183,34 @@ fn behind_a_cut_wire_nothing_stale_is_read_and_what_was_not_pushed_is_kept_aside
 }
 
 #[test]
+fn behind_a_cut_wire_a_machine_goes_on_with_what_is_its_own() {
+    let Some(wires) = can_mount().then(|| Wires::real(4)).flatten() else { return };
+    let mut spread = Spread::new(wires, 4);
+    spread.let_others();
+    let (here, there) = (0, 3);
+    let make = |machine: usize, name: &str| {
+        fs::create_dir(spread.at(machine, name)).unwrap();
+        File::open(spread.at(machine, name)).unwrap().sync_all().unwrap();
+    };
+    make(there, "mine");
+    make(here, "theirs");
+    assert!(spread.at(there, "mine").exists() && spread.at(there, "theirs").exists());
+    // Now the times of the directory that both lie in are others than is known there.
+    make(here, "more");
+    spread.wires.cut(there);
+    let start = Instant::now();
+    fs::write(spread.at(there, "mine/note"), "in time").unwrap();
+    let took = start.elapsed();
+    spread.wires.heal(there);
+    eprintln!("a file was made behind the cut wire in {} ms", took.as_millis());
+    assert!(took < SESSION / 2);
+    until("seeing it elsewhere", || {
+        fs::read_to_string(spread.at(here, "mine/note")).is_ok_and(|note| note == "in time")
+    });
+    assert_eq!(spread.lost(there), 0);
+}
+
+#[test]
 fn a_machine_that_slept_with_its_programs_reads_nothing_stale_and_overwrites_nothing() {
     if !can_mount() {
         return;

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use directory::{Command, Users};
 
-use crate::script::{World, check};
+use crate::{
+    Settings,
+    script::{World, check, check_with},
+};
 
 #[test]
 fn a_second_client_sees_everything_and_what_it_asks_for_is_pushed_first() {
@@ -246,5 +249,85 @@ fn what_one_did_to_a_file_and_not_pushed_is_in_time_before_another_unlinks_it() 
          4 B sees f",
         "1 B sees f: file 644, 0 bytes, 1 names, at 0
          4 B sees f: file 644, 0 bytes, 1 names, at 3",
+    );
+}
+
+/// Everybody works in a directory of their own, in a directory of all.
+const APART: &str = "0 A makes a
+     0 A creates a/f
+     10 A syncs
+     20 B makes b
+     25 A yields
+     30 A sees .
+     35 B makes c
+     40 B syncs
+     45 A yields
+     50 A falls silent";
+
+#[test]
+fn who_is_cut_off_finds_its_way_to_what_is_its_own_although_others_work_beside_it() {
+    check(
+        &format!(
+            "{APART}
+             60 A sees .
+             2100 A creates a/g
+             2100 A sees a/g
+             2200 A sees .
+             3000 A is back
+             4100 A sees .
+             4100 B lists a"
+        ),
+        "10 A syncs: done
+         30 A sees .: directory 755, 0 bytes, 3 names, at 0
+         40 B syncs: done
+         60 A waits
+         2060 A sees .: directory 755, 0 bytes, 3 names, at 0
+         2100 A sees a/g: file 644, 0 bytes, 1 names, at 2100
+         2200 A sees .: directory 755, 0 bytes, 3 names, at 0
+         4100 A sees .: directory 755, 0 bytes, 5 names, at 35
+         4100 B lists a: f g",
+    );
+}
+
+#[test]
+fn who_remembers_late_times_is_told_when_they_are_known() {
+    check_with(
+        |settings| Settings { has_memory: true, ..settings },
+        &format!(
+            "{APART}
+             60 A sees .
+             3000 A is back
+             4100 A sees ."
+        ),
+        "10 A syncs: done
+         20 A is asked for root:access
+         20 B waits
+         25 A forgets root:access
+         25 A forgets root:/b
+         30 A sees .: directory 755, 0 bytes, 3 names, at 0
+         35 A forgets root:/c
+         40 B syncs: done
+         40 A is asked for root:times
+         45 A forgets root:times
+         60 A waits
+         2060 A sees .: directory 755, 0 bytes, 3 names, at 0
+         3060 A forgets root:times
+         4100 A sees .: directory 755, 0 bytes, 5 names, at 35",
+    );
+}
+
+#[test]
+fn nobody_is_told_late_times_whose_session_has_ended() {
+    check(
+        &format!(
+            "{APART}
+             20000 A sees .
+             40000 A is back"
+        ),
+        "10 A syncs: done
+         30 A sees .: directory 755, 0 bytes, 3 names, at 0
+         40 B syncs: done
+         20000 A waits
+         41000 A sees .: directory 755, 0 bytes, 5 names, at 35",
     );
 }
