@@ -22,16 +22,20 @@ use crate::{
     seat::{Seat, Seats},
 };
 
+use ahead::Ahead;
 use catching_up::CatchingUp;
 use greeting::Greeting;
+use pace::Pace;
 
 pub use interface::{Input, Output, Record, Settings, Sizes};
 pub use rescuing::Reach;
 
+mod ahead;
 mod catching_up;
 mod greeting;
 mod interface;
 mod membership;
+mod pace;
 mod recovery;
 mod rescuing;
 mod serving;
@@ -62,6 +66,10 @@ pub struct Replica<N> {
     batches: BTreeMap<Digest, (u32, Batch)>,
     /// Those of them that this member has found fit without taking anybody's word for it.
     judged: BTreeSet<Digest>,
+    /// What was said of the height after the next one.
+    ahead: Ahead,
+    /// How fast those are who lead.
+    pace: Pace,
     /// What the engine waits for. A few in each round, and a new round ends those of the last.
     waits: BTreeMap<(Wait, u32), Instant>,
     deeds: VecDeque<Deed>,
@@ -157,6 +165,8 @@ impl<N: Notary> Replica<N> {
             is_called: false,
             batches: BTreeMap::new(),
             judged: BTreeSet::new(),
+            ahead: Ahead::default(),
+            pace: Pace::default(),
             waits: BTreeMap::new(),
             deeds: VecDeque::new(),
             records: Vec::new(),
@@ -296,6 +306,12 @@ impl<N: Notary> Replica<N> {
             while let Some(deed) = self.deeds.pop_front() {
                 self.perform(deed, now, out);
             }
+            for (from, word, batch, is_fit) in self.ahead.take(self.tip.height + 1) {
+                self.on_word(now, from, word, batch, is_fit, out);
+            }
+            if !self.deeds.is_empty() {
+                continue;
+            }
             if self.is_on || !self.may_vote() || !self.is_wanted() {
                 break;
             }
@@ -368,6 +384,8 @@ impl<N: Notary> Replica<N> {
                 }
                 if let Some((_, batch)) = self.batches.remove(&certificate.value) {
                     let height = certificate.height;
+                    self.pace.on_decided(now, height, batch.leader, false);
+                    self.on_voted(height);
                     self.records.push(Record::Decided(certificate.clone(), None));
                     self.accept(Decision { height, batch, certificate }, now, out);
                 }
@@ -528,6 +546,7 @@ impl<N: Notary> Replica<N> {
         self.ready.clear();
         self.clock.forget(|seat| members.contains(seat));
         self.seen.retain(|seat, _| members.contains(seat));
+        self.pace.retain(&members);
         self.end_greeting();
         if self.wish.as_ref() == Some(&self.tip.seats) {
             self.wish = None;

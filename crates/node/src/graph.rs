@@ -28,6 +28,8 @@ const PENDING_BYTES: Place<Shed> = Place::new("2E", "their bytes").of("bytes");
 const BATCHES: Place<Shed> = Place::new("2F", "proposed batches").of("batches");
 /// Rounds of the next place, each with at most two votes of each member.
 const ROUNDS: Place<Shed> = Place::new("2G", "rounds of a height").of("rounds");
+/// What members say of the place after that.
+const AHEAD: Place<ClownCar> = Place::new("2AA", "words too early").of("words");
 /// What may not be said or done before the log is safe.
 const HELD: Place<Shed> = Place::new("2H", "waits for the log").of("things");
 /// The bytes of the decisions among it.
@@ -142,6 +144,8 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
 
     graph.flow(Flow::between("proposed", FRAMES, BATCHES));
     graph.flow(Flow::exit("the height is decided", BATCHES));
+    graph.flow(Flow::between("said too early", FRAMES, AHEAD));
+    graph.flow(Flow::exit("its turn has come", AHEAD));
     graph.flow(Flow::entry("waited in vain", ROUNDS));
     graph.flow(Flow::between("others have", FRAMES, ROUNDS));
     graph.flow(Flow::exit("decided at last", ROUNDS));
@@ -150,6 +154,8 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.flow(Flow::between("wished", FRAMES, WISHES));
     graph.flow(Flow::exit("over", WISHES));
     graph.shed(BATCHES, group.batches_max as u64, "what a quorum has seen is proposed again");
+    let each = "seats: a proposal and two votes of each member";
+    graph.clown_car(AHEAD, (group::Settings::EARLY_MAX * Seats::COUNT_MAX) as u64, each);
     // Waits grow so much that honest members never have as many.
     graph.shed(ROUNDS, u64::from(group.rounds_max), "who has decided shows it to all");
     graph.shed(PROOFS, group.proofs_max as u64, "those that are kept prove it too");
@@ -248,6 +254,7 @@ pub(crate) fn limited(group: group::Settings, limits: Limits) -> (group::Setting
 
 /// The places whose size is a constant of the crate that has them.
 fn claim_constants(plan: &mut Plan) {
+    plan.spec(AHEAD);
     plan.spec(WISHES);
     plan.spec(STATES);
     plan.spec(OFFERS);
@@ -286,7 +293,7 @@ mod tests {
             let verdict = graph.without_protection(label).check();
             assert_eq!(verdict.vulnerable(), [label], "{}", verdict.summary());
         }
-        assert_eq!(graph.labels().count(), 26);
+        assert_eq!(graph.labels().count(), 27);
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::{
 };
 
 const STATE: Domain = Domain::new("group state v1");
+/// Who may only miss a vote waits for it: this part of the time after which a question is asked again.
+const SOON: u32 = 10;
 
 /// The digest of a state's bytes.
 pub(super) fn digest_of_state(state: &[u8]) -> Digest {
@@ -27,6 +29,9 @@ pub(super) struct CatchingUp {
     /// When to ask again, and how often still.
     again_at: Option<Instant>,
     asks_left: usize,
+    /// The height that somebody has gone beyond, if all that is missing here may still be a vote on its way: once
+    /// it is decided there is nothing to ask.
+    awaited: Option<u64>,
     /// Whom to ask next.
     turn: usize,
     /// What each member offers: those that are known, and those that are proven.
@@ -77,10 +82,30 @@ impl<N: Notary> Replica<N> {
         let whom_count = self.whom().len();
         let state = &mut self.catching_up;
         state.asks_left = 2 * whom_count;
+        if state.awaited.take().is_some() {
+            state.again_at = None;
+        }
         if state.again_at.is_none() && state.fetch.is_none() {
             state.again_at = Some(now + self.settings.repeat);
             let message = Message::Behind { height: self.tip.height };
             out.push(Output::Send { to: whom, message });
+        }
+    }
+
+    /// Somebody has gone beyond the next height. That it is decided will be known in a moment; else it is asked for.
+    pub(super) fn ask_soon(&mut self, now: Instant) {
+        let state = &mut self.catching_up;
+        if state.again_at.is_none() && state.fetch.is_none() {
+            state.again_at = Some(now + self.settings.repeat / SOON);
+            state.awaited = Some(self.tip.height + 1);
+            state.asks_left = state.asks_left.max(1);
+        }
+    }
+
+    /// A height was decided by votes that came here.
+    pub(super) fn on_voted(&mut self, height: u64) {
+        if self.catching_up.awaited.take_if(|awaited| *awaited <= height).is_some() {
+            (self.catching_up.again_at, self.catching_up.asks_left) = (None, 0);
         }
     }
 
@@ -138,7 +163,7 @@ impl<N: Notary> Replica<N> {
             return;
         }
         if self.catching_up.again_at.is_some_and(|at| at <= now) {
-            self.catching_up.again_at = None;
+            (self.catching_up.again_at, self.catching_up.awaited) = (None, None);
             if self.catching_up.asks_left > 0 {
                 self.catching_up.asks_left -= 1;
                 self.ask_next(now, out);
@@ -171,6 +196,7 @@ impl<N: Notary> Replica<N> {
                 break;
             }
             let Decision { certificate, batch, .. } = decision.clone();
+            self.pace.on_decided(now, decision.height, batch.leader, true);
             self.records.push(Record::Decided(certificate, Some(batch)));
             self.accept(decision, now, out);
         }

@@ -56,6 +56,9 @@ pub struct Settings {
 impl Settings {
     /// So many states are kept for members that are far behind, the last ones.
     pub const STATES_MAX: usize = 2;
+    /// So many words of the height after the next one are kept of each member: what it proposes, and its votes in
+    /// the first round.
+    pub const EARLY_MAX: usize = 3;
     /// Of so many machines it is known when they were last told of decisions.
     pub const SERVED_MAX: usize = 64;
 }
@@ -189,6 +192,8 @@ pub struct Sizes {
     pub batches: usize,
     /// Decisions for those that are behind.
     pub recent: usize,
+    /// Words of the height after the next one.
+    pub ahead: usize,
     /// Last votes of members.
     pub seen: usize,
     /// Own votes at the next height.
@@ -213,6 +218,7 @@ impl<N> Replica<N> {
             pending: self.pending.len(),
             batches: self.batches.len(),
             recent: self.recent.len(),
+            ahead: self.ahead.len(),
             seen: self.seen.len(),
             cast: self.cast.len(),
             waits: self.waits.len(),

@@ -10,6 +10,7 @@ use world::{HOP, Wax, World, seat};
 
 mod rescues;
 mod seats;
+mod slow;
 mod world;
 
 fn millis(millis: u64) -> Duration {

@@ -1,8 +1,9 @@
-//! A few members with disks that keep everything, links that take half a millisecond, and a list for a state.
+//! A few members with disks that keep everything, links that take half a millisecond, unless a test has other ones,
+//! and a list for a state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::{Digest, Domain, Duration, Instant, Machine as _, PublicKey, SecretKey};
+use base::{Digest, Domain, Duration, Instant, Machine as _, PublicKey, Rng, SecretKey};
 
 use super::super::{Input, Output, Replica, Settings};
 use crate::{
@@ -96,6 +97,53 @@ pub(super) struct World<N = Ed25519> {
     pub(super) sent: u64,
     /// How many pieces of states were sent.
     pub(super) pieces: u64,
+    pub(super) wires: Wires,
+}
+
+/// What takes a message from one member to another.
+pub(super) struct Wires {
+    /// Each message takes this long.
+    pub(super) hop: Duration,
+    /// And up to so much longer, as luck has it.
+    pub(super) jitter: Duration,
+    pub(super) luck: Rng,
+    /// Not more than so many bytes go to a member in a second, and from it, each one after the other.
+    pub(super) narrow: BTreeMap<Seat, u64>,
+    /// When the last of what goes to a member (or from it) has passed its narrow wire.
+    free_at: BTreeMap<(Seat, bool), Instant>,
+    /// When the last message from one to another comes: none overtakes another there.
+    last_at: BTreeMap<(Seat, Seat), Instant>,
+}
+
+/// What a message takes beside its bytes: headers, and what confirms it.
+const MESSAGE_BYTES: u64 = 100;
+
+impl Wires {
+    fn new() -> Wires {
+        let (narrow, free_at, last_at) = Default::default();
+        let (hop, jitter, luck) = (HOP, Duration::ZERO, Rng::new(1));
+        Wires { hop, jitter, luck, narrow, free_at, last_at }
+    }
+
+    /// When a message that is sent now arrives.
+    fn arrival(&mut self, now: Instant, from: Seat, to: Seat, message: &Message) -> Instant {
+        let mut at = now;
+        for (end, is_to) in [(from, false), (to, true)] {
+            if let Some(rate) = self.narrow.get(&end) {
+                let bytes = MESSAGE_BYTES + base::encode(message).len() as u64;
+                let free_at = self.free_at.entry((end, is_to)).or_insert(at);
+                at = at.max(*free_at) + Duration::from_nanos(bytes * 1_000_000_000 / rate);
+                *free_at = at;
+            }
+        }
+        at = at + self.hop;
+        if self.jitter > Duration::ZERO {
+            at = at + Duration::from_nanos(self.luck.below(self.jitter.as_nanos() as u64));
+        }
+        let last_at = self.last_at.entry((from, to)).or_insert(at);
+        *last_at = at.max(*last_at);
+        *last_at
+    }
 }
 
 impl World {
@@ -116,6 +164,7 @@ impl<N: Pen> World<N> {
             mail: BTreeMap::new(),
             sent: 0,
             pieces: 0,
+            wires: Wires::new(),
         };
         for number in 0..count {
             world.add(number, tip.clone());
@@ -192,7 +241,8 @@ impl<N: Pen> World<N> {
                 Output::Send { to, message } => {
                     self.sent += 1;
                     self.pieces += u64::from(matches!(message, Message::Piece { .. }));
-                    self.mail.insert((self.now + HOP, self.sent), (seat, to, message));
+                    let at = self.wires.arrival(self.now, seat, to, &message);
+                    self.mail.insert((at, self.sent), (seat, to, message));
                 }
                 Output::Decided(decision) => {
                     member.state.extend(decision.batch.commands.iter().cloned());
