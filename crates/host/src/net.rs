@@ -210,7 +210,12 @@ impl Network {
 
     /// Has a frame sent, without waiting. False if there is no room for it, or nobody with this key is known.
     pub fn send(&self, to: &PublicKey, lane: Lane, bytes: Vec<u8>) -> bool {
-        self.hub.peer(to).is_some_and(|peer| peer.send(lane, bytes))
+        let Some(peer) = self.hub.peer(to) else { return false };
+        let is_taken = peer.send(lane, bytes);
+        if !is_taken {
+            self.hub.complain(&peer, lane);
+        }
+        is_taken
     }
 
     /// Asks a machine that is known and waits for its answer. No longer than this, and than `silence`.
@@ -294,7 +299,7 @@ impl Network {
                 self.hub.turned.unwelcome.add(1);
                 let why = match self.hub.reception.welcome(&peer.key) {
                     Welcome::Expired => "its certificate has expired",
-                    _ => "it is no longer welcome",
+                    _ => "it is no longer welcome, since it was sent away from the cell",
                 };
                 self.hub.herald.say(&format!("{:?} loses its connection: {why}", peer.key));
                 for link in peer.links() {

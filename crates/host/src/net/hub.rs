@@ -20,7 +20,7 @@ use tokio::{runtime::Handle, time::timeout};
 use crate::{Failure, discovery::Missing};
 
 use super::{
-    Asker, Reception, Welcome, ask,
+    Asker, Lane, Reception, Welcome, ask,
     ask::Pool,
     frame::Stop,
     herald::Herald,
@@ -200,6 +200,19 @@ impl Hub {
         connection.close(Close::Garbage.code(), what.as_bytes());
     }
 
+    /// There is no room for a frame: somebody does not take what it is sent. Said from time to time.
+    pub(crate) fn complain(&self, peer: &Peer, lane: Lane) {
+        let (frames, bytes) = peer.outboxes[lane.index()].waiting();
+        if frames > 0 && peer.is_connected() && peer.may_complain() {
+            self.herald.say(&format!(
+                "{:?} takes what it is sent too slowly, or not at all: {bytes} bytes wait on the {} lane, and \
+                 more is dropped; look at the wire, and whether it hangs",
+                peer.key,
+                lane.name()
+            ));
+        }
+    }
+
     /// Where the network listens.
     pub(crate) fn address(&self) -> Result<SocketAddr, Failure> {
         let address = self.endpoint.local_addr();
@@ -319,7 +332,9 @@ async fn greet(hub: Arc<Hub>, incoming: Incoming, slot: Slot) {
             turn_out(&hub, &connection, &format!("{key:?} at {from}: {why}"));
         }
         Welcome::Refused => {
-            turn_out(&hub, &connection, &format!("{key:?} at {from}, which is not welcome"));
+            let why = "it is not welcome, since it was sent away from the cell; if that was a \
+                       mistake, it has to join anew, from an empty directory";
+            turn_out(&hub, &connection, &format!("{key:?} at {from}: {why}"));
         }
         Welcome::Known if is_link => match hub.peer_or_new(&key) {
             Some(peer) => hub.link(connection, peer, key),

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use base::PublicKey;
@@ -50,7 +51,12 @@ pub(crate) struct Peer {
     is_in_peace: AtomicBool,
     /// Who calls it.
     caller: Mutex<Option<AbortHandle>>,
+    /// When it was last said that it does not take what it is sent.
+    complained_at: Mutex<Option<Instant>>,
 }
+
+/// How often it is said of a machine that it does not take what it is sent.
+const COMPLAINTS: Duration = Duration::from_secs(60);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -71,6 +77,7 @@ impl Peer {
             links: Mutex::default(),
             is_in_peace: AtomicBool::new(true),
             caller: Mutex::default(),
+            complained_at: Mutex::default(),
         }
     }
 
@@ -121,6 +128,16 @@ impl Peer {
             self.stir.notify_one();
         }
         is_taken
+    }
+
+    /// Whether it may be said now that it does not take what it is sent.
+    pub(crate) fn may_complain(&self) -> bool {
+        let mut complained_at = lock(&self.complained_at);
+        let is_time = complained_at.is_none_or(|at| at.elapsed() >= COMPLAINTS);
+        if is_time {
+            *complained_at = Some(Instant::now());
+        }
+        is_time
     }
 
     /// The connection in use, as soon as there is one.

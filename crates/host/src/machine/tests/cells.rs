@@ -289,6 +289,11 @@ fn a_machine_that_was_sent_away_is_refused_and_its_seat_is_taken() {
     let two = start_hasty(&second);
     let turned = |machine: &Machine| machine.standing().refused.unwrap().unwelcome;
     until("it is turned away", || cell.iter().all(|(_, machine)| turned(machine) > 0));
+    for (_, machine) in &cell {
+        let lookout = machine.lookout().unwrap();
+        assert!(lookout.has_said("it is not welcome, since it was sent away from the cell"));
+        assert!(lookout.has_said(&format!("turned away {:?} at 127.0.0.1", keys[1].0)));
+    }
     let (first, one) = cell.remove(0);
     one.stop().unwrap();
     let one = start_hasty(&first);

@@ -212,6 +212,9 @@ fn a_peer_that_never_reads_fills_only_its_own_outbox() {
         });
     }
     assert!(!machine.network.send(&sloth, Lane::Bulk, vec![0; size]));
+    let said = format!("{sloth:?} takes what it is sent too slowly, or not at all");
+    let lines = machine.heard(|heard| heard.lines.iter().filter(|l| l.contains(&said)).count());
+    assert_eq!(lines, 1, "people are told, and once");
     assert!(machine.network.send(&sloth, Lane::Urgent, vec![0]), "its other lanes are free");
     machine.knows(&friend);
     assert!(machine.network.send(&friend.key, Lane::Bulk, b"hello".to_vec()));
