@@ -33,14 +33,22 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
         Client,
         message::{Up, Upward},
     };
-    use overlay::{Invitation, Revocation, Terms, Users};
+    use overlay::{
+        Consent, Decree, Enrolment, Invitation, Patrons, Profile, Revocation, Terms, UserName,
+    };
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
-    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, users: Users::Any };
+    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
     let invitation = Invitation::new(&authority, [3; 32], terms).unwrap();
     let certificate = invitation.certify(&machine, 9_000).unwrap();
     let addresses = vec!["127.0.0.1:7".parse().unwrap(), "[::1]:8".parse().unwrap()];
     let join = Join::new(certificate, Whereabouts { addresses, number: 4 }, &machine, 5);
+    let consent = Consent::new(&authority, authority.public(), machine.public());
+    let join = join.with(vec![consent]);
+    let name = UserName::new("alice").unwrap();
+    let user = Profile { name, key: machine.public(), uid: 7, gid: 7, groups: [20].into() };
+    let enrolment = Enrolment::new(&authority, user, 5).unwrap();
+    let revocation = Revocation::new(&authority, machine.public(), 5);
     let lease = Upward { session: 1, stamp: Instant::from_secs(1), body: Up::Renew };
     let command = Command::Heard { client: Client(1), request: Request { lease, ask: None } };
     let by = Some((machine.public(), group::Seal([7; 64])));
@@ -48,7 +56,8 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
         Order::Do { command, by },
         Order::Do { command: Command::Tick, by: None },
         Order::Join(Box::new(join.clone())),
-        Order::Revoke(Revocation::new(&authority, machine.public(), 5)),
+        Order::Decree(Box::new(Decree::Revoke(revocation))),
+        Order::Decree(Box::new(Decree::Enrol(enrolment))),
     ];
     let book = Book::default();
     orders.iter().map(encode).chain([encode(&join), encode(&book), b"a name".to_vec()]).collect()
@@ -64,10 +73,10 @@ mod tests {
     #[test]
     fn the_samples_are_accepted() {
         let samples = samples();
-        assert!(samples[..4].iter().all(|bytes| Order::of(bytes).is_ok()));
-        assert!(decode::<Join>(&samples[4], 64 << 10).is_ok());
-        assert!(decode::<Book>(&samples[5], 64 << 10).is_ok());
-        assert!(Name::new(&samples[6]).is_some());
+        assert!(samples[..5].iter().all(|bytes| Order::of(bytes).is_ok()));
+        assert!(decode::<Join>(&samples[5], 64 << 10).is_ok());
+        assert!(decode::<Book>(&samples[6], 64 << 10).is_ok());
+        assert!(Name::new(&samples[7]).is_some());
     }
 
     #[test]

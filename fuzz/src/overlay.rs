@@ -1,7 +1,10 @@
-//! What a machine shows when it comes: certificates, revocations, registers and codes, canonical or refused.
+//! What machines and users show: certificates, renewals, revocations, enrolments, consents, registers and codes;
+//! canonical or refused.
 
 use base::{PublicKey, decode, encode};
-use overlay::{Certificate, Code, Register, Revocation};
+use overlay::{
+    Certificate, Code, Consent, Decree, Enrolment, People, Register, Renewal, Revocation,
+};
 
 /// Reads the bytes as each of them; what is accepted must be written as the same bytes.
 pub fn overlay(bytes: &[u8]) {
@@ -13,6 +16,25 @@ pub fn overlay(bytes: &[u8]) {
     if let Ok(read) = decode::<Revocation>(bytes, Revocation::BYTES_MAX) {
         assert_eq!(encode(&read), bytes, "a second encoding");
         assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<Renewal>(bytes, Renewal::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority, &authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<Enrolment>(bytes, Enrolment::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<Consent>(bytes, Consent::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority, &authority).is_err(), "nobody has signed that");
+    }
+    if let Ok(read) = decode::<Decree>(bytes, bytes.len()) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<People>(bytes, bytes.len()) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
     }
     if let Ok(read) = decode::<Register>(bytes, Register::BYTES_MAX) {
         assert_eq!(encode(&read), bytes, "a second encoding");
@@ -27,34 +49,51 @@ pub fn overlay(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use base::{Rng, SecretKey};
-    use overlay::{Invitation, Terms, Users};
+    use overlay::{Invitation, Patrons, Profile, Terms, UserName};
 
     use super::*;
 
-    fn samples() -> [Vec<u8>; 3] {
+    fn samples() -> [Vec<u8>; 8] {
         let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
-        let users = Users::These([(7, [7, 20].into())].into());
-        let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, users };
+        let name = UserName::new("alice").unwrap();
+        let patrons = Patrons::These([name.clone()].into());
+        let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons };
         let invitation = Invitation::new(&authority, [3; 32], terms).unwrap();
-        let certificate = encode(&invitation.certify(&machine, 9_000).unwrap());
+        let renewal = Renewal::new(&authority, machine.public(), 19_000);
+        let certificate = invitation.certify(&machine, 9_000).unwrap();
+        let certificate = encode(&certificate.renewed(renewal.clone()));
+        let user = Profile { name, key: machine.public(), uid: 7, gid: 7, groups: [20].into() };
+        let mut people = People::default();
+        people.enrol(&user, 5).unwrap();
+        let enrolment = Enrolment::new(&authority, user, 5).unwrap();
+        let decree = encode(&Decree::Enrol(enrolment.clone()));
+        let consent = encode(&Consent::new(&machine, authority.public(), machine.public()));
         let revocation = encode(&Revocation::new(&authority, machine.public(), 5));
         let code = Code::new(invitation, &["127.0.0.1:7000".parse().unwrap()]).unwrap();
-        [certificate, revocation, code.text().reveal().as_bytes().to_vec()]
+        let code = code.text().reveal().as_bytes().to_vec();
+        let (renewal, enrolment, people) = (encode(&renewal), encode(&enrolment), encode(&people));
+        [certificate, revocation, code, renewal, enrolment, decree, consent, people]
     }
 
     #[test]
     fn the_samples_are_accepted() {
-        let [certificate, revocation, code] = samples();
+        let [certificate, revocation, code, renewal, enrolment, decree, consent, people] =
+            samples();
         assert!(decode::<Certificate>(&certificate, Certificate::BYTES_MAX).is_ok());
         assert!(decode::<Revocation>(&revocation, Revocation::BYTES_MAX).is_ok());
         assert!(Code::read(str::from_utf8(&code).unwrap()).is_ok());
+        assert!(decode::<Renewal>(&renewal, Renewal::BYTES_MAX).is_ok());
+        assert!(decode::<Enrolment>(&enrolment, Enrolment::BYTES_MAX).is_ok());
+        assert!(decode::<Decree>(&decree, decree.len()).is_ok());
+        assert!(decode::<Consent>(&consent, Consent::BYTES_MAX).is_ok());
+        assert!(decode::<People>(&people, people.len()).is_ok());
     }
 
     #[test]
     fn every_small_change_is_refused_or_canonical() {
         let (samples, mut rng) = (samples(), Rng::new(12));
-        for round in 0..3_000 {
-            let mut bytes = samples[round % 3].clone();
+        for round in 0..8_000 {
+            let mut bytes = samples[round % samples.len()].clone();
             for _ in 0..=rng.below(3) {
                 let at = rng.index(bytes.len());
                 match rng.below(3) {

@@ -1,5 +1,5 @@
-//! `croft init`, `invite`, `join`, `revoke` and `recover`: how a cell begins, grows, gets rid of a machine and goes
-//! on when it has lost too many.
+//! `croft init`, `invite`, `join`, `renew`, `revoke` and `recover`: how a cell begins, grows, keeps its machines, gets
+//! rid of one and goes on when it has lost too many.
 
 use std::{
     io::{Read, Write, stderr, stdin, stdout},
@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     thread,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use anyhow::{Context, bail};
-use host::Machine;
+use host::{Machine, Patrons};
 
 use crate::{
     machine::{self, Home},
@@ -29,6 +29,10 @@ pub struct InitArgs {
     /// Where other machines reach this one: an IP, or IP:PORT; without it nobody can join
     #[arg(long, value_name = "ADDRESS", value_parser = words::listen)]
     listen: Option<SocketAddr>,
+    /// Whom this machine acts for. With `any`, machines of the cell act for whomever they like, as with NFS. With
+    /// names, as in alice,bob, or `none`, no machine ever acts for users who have not agreed
+    #[arg(long, value_name = "USERS", default_value = "any", value_parser = words::patrons)]
+    users: Patrons,
 }
 
 #[derive(clap::Args)]
@@ -38,6 +42,10 @@ pub struct InviteArgs {
     /// How long the code serves, as in 30m, 1h or 2d
     #[arg(long = "for", value_name = "SPAN", default_value = "1h", value_parser = words::span)]
     span: Duration,
+    /// Whom the machine that joins may act for: names, as in alice,bob, who have to agree there; `none`; or `any`,
+    /// which it is if nothing is said and the cell was made so
+    #[arg(long, value_name = "USERS", value_parser = words::patrons)]
+    users: Option<Patrons>,
 }
 
 #[derive(clap::Args)]
@@ -50,6 +58,16 @@ pub struct JoinArgs {
     /// reaches the one that invites, if not given
     #[arg(long, value_name = "ADDRESS", value_parser = words::listen)]
     listen: Option<SocketAddr>,
+}
+
+#[derive(clap::Args)]
+pub struct RenewArgs {
+    #[command(flatten)]
+    home: Home,
+    /// A file with the key of the cell's authority; without it, and unless the key is in the machine's directory,
+    /// the other machines are asked
+    #[arg(long, value_name = "FILE")]
+    authority: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -74,9 +92,20 @@ pub struct RecoverArgs {
 
 pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let directory = &args.home.directory;
-    Machine::init(directory, args.listen)?;
+    Machine::init_for(directory, args.listen, args.users.clone())?;
     let mut err = stderr();
     writeln!(err, "made a cell of one machine in {}", directory.display())?;
+    match &args.users {
+        Patrons::Any => writeln!(
+            err,
+            "its machines act for any user: whoever is superuser on one of them can act as anybody, as with \
+             NFS (with --users they would act only for those who agree)"
+        )?,
+        Patrons::These(_) => writeln!(
+            err,
+            "its machines act only for users who agree: croft user add NAME, then croft user agree FILE"
+        )?,
+    }
     say_start(directory)?;
     match args.listen {
         Some(_) => {
@@ -91,16 +120,26 @@ pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn invite(args: &InviteArgs) -> anyhow::Result<ExitCode> {
-    let code = Machine::invite(&args.home.directory, args.span)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let until = now.unwrap_or_default() + args.span;
+    let code = Machine::invite_for(&args.home.directory, args.span, args.users.clone())?;
+    let until = words::now() + args.span.as_secs();
     let mut err = stderr();
     writeln!(err, "on the machine that is to join, while this one runs: croft join CODE")?;
     writeln!(
         err,
         "it serves one machine, until {}; whoever has it can join, so treat it as a secret",
-        words::moment(until.as_secs())
+        words::moment(until)
     )?;
+    if let Some(Patrons::These(users)) = &args.users {
+        let users: Vec<&str> = users.iter().map(|user| user.as_str()).collect();
+        match users.is_empty() {
+            true => writeln!(err, "it acts for nobody")?,
+            false => writeln!(
+                err,
+                "it acts for {} once they have agreed there: croft user agree FILE",
+                users.join(", ")
+            )?,
+        }
+    }
     writeln!(stdout(), "{}", code.reveal())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -119,6 +158,14 @@ pub fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
     Machine::join(directory, code, listen)?;
     writeln!(stderr(), "joined the cell, as the machine in {}", directory.display())?;
     say_start(directory)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn renew(args: &RenewArgs) -> anyhow::Result<ExitCode> {
+    let authority = args.authority.as_deref().map(std::path::absolute).transpose()?;
+    let told = machine::renew_at(&args.home.directory, authority)?;
+    let until = words::moment(told.as_u64().unwrap_or(0));
+    writeln!(stderr(), "the certificate of this machine lasts until {until}")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -14,6 +14,7 @@ use crate::{
     machine::{self, Home},
     status,
     view::{Cell, MEMBERS, short},
+    words,
 };
 
 #[derive(clap::Args)]
@@ -132,6 +133,19 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
             format!("{} has lied, which is proven {} times", short(&machine.key), machine.lies),
             "stop that machine, and find out who runs it and what: no honest one ever does".into(),
         );
+    }
+    for machine in &cell.machines {
+        if let Some(days) = machine.ends_in(words::now()) {
+            find(
+                format!(
+                    "the certificate of {} ends in {days} days; from then on no machine lets it in",
+                    machine.name()
+                ),
+                "start the machine that has the authority's key: the other is renewed within a day, by itself. If \
+                 the key is kept elsewhere, bring it there once: `croft renew --authority FILE`"
+                    .into(),
+            );
+        }
     }
     if cell.members < MEMBERS {
         let remedy = match cell.count {

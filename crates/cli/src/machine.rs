@@ -23,7 +23,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::{status, words};
+use crate::{status, user, words};
 
 /// Where a machine lives.
 #[derive(clap::Args)]
@@ -100,8 +100,11 @@ enum Question {
     /// Whether to mend what does no harm.
     Fsck(bool),
     Revoke(String),
+    /// Where the authority's key is, if not with a machine.
+    Renew(Option<PathBuf>),
     /// Where the authority's key is, if not with the machine, and whether a loss is accepted.
     Recover(Option<PathBuf>, bool),
+    User(user::Question),
 }
 
 /// What they are told: a value, or what is wrong.
@@ -252,6 +255,16 @@ pub fn recover_at(
     ask(directory, &Question::Recover(authority, is_accepted))
 }
 
+/// Has the certificate of a machine that runs renewed.
+pub fn renew_at(directory: &Path, authority: Option<PathBuf>) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Renew(authority))
+}
+
+/// Has something done about users by a machine that runs.
+pub fn ask_user(directory: &Path, question: user::Question) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::User(question))
+}
+
 /// What a machine that runs says of itself.
 pub fn look(directory: &Path) -> anyhow::Result<serde_json::Value> {
     ask(directory, &Question::Status)
@@ -280,6 +293,15 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         Ok(Question::Umount(path)) => told(unmount(running, &path)),
         Ok(Question::Fsck(is_mending)) => fsck_now(running, is_mending),
         Ok(Question::Revoke(digits)) => revoke(running, &digits),
+        Ok(Question::Renew(authority)) => {
+            let registrar = lock(running).machine.registrar();
+            let expires = registrar.renew(authority.as_deref());
+            expires.map(Into::into).map_err(|failure| failure.to_string())
+        }
+        Ok(Question::User(question)) => {
+            let registrar = lock(running).machine.registrar();
+            user::answer(&registrar, question)
+        }
         Ok(Question::Recover(authority, is_accepted)) => {
             recover(running, authority.as_deref(), is_accepted)
         }
@@ -289,8 +311,8 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
 
 /// The group takes a moment to decide it, for which nobody else has to wait.
 fn revoke(running: &Mutex<Running>, digits: &str) -> Answer {
-    let revoker = lock(running).machine.revoker();
-    let revoked = revoker.revoke(digits).map_err(|failure| failure.to_string())?;
+    let registrar = lock(running).machine.registrar();
+    let revoked = registrar.revoke(digits).map_err(|failure| failure.to_string())?;
     Ok(serde_json::json!(revoked))
 }
 
@@ -439,6 +461,7 @@ impl Running {
             "client": standing.client,
             "group": standing.group,
             "machines": standing.machines,
+            "users": standing.users,
             "refused": standing.refused,
             "mounts": mounts,
             "mount_wanted": self.mount_wanted,
@@ -466,10 +489,10 @@ impl Running {
 }
 
 /// The root of a new tree is the superuser's. Where an ordinary user mounts, nobody else can use it, and so
-/// it is that user's.
+/// it is that user's; unless the superuser is not acted for, who would have to give it away.
 fn own_root(tree: &Tree) -> std::io::Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    if uid.is_root() || tree.getattr(ROOT)?.uid != 0 {
+    if uid.is_root() || tree.getattr(ROOT)?.uid != 0 || !tree.may_be(0) {
         return Ok(());
     }
     let changes =

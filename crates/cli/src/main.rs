@@ -20,6 +20,7 @@ mod machine;
 mod quickstart;
 mod simulate;
 mod status;
+mod user;
 mod view;
 mod words;
 
@@ -49,10 +50,15 @@ enum Command {
     Invite(cell::InviteArgs),
     /// Make a directory the home of a machine of the cell that a code invites to
     Join(cell::JoinArgs),
+    /// Renew the certificate of this machine, which it does by itself while the authority's key is at hand
+    Renew(cell::RenewArgs),
     /// Send a machine of the cell away for good
     Revoke(cell::RevokeArgs),
     /// Let the cell go on from this machine, when too many others are gone for good
     Recover(cell::RecoverArgs),
+    /// Say who the users of the cell are, and whom machines act for
+    #[command(subcommand)]
+    User(user::Command),
     /// Run a machine until it is told to stop
     Run(machine::RunArgs),
     /// Mount the tree of a machine that runs
@@ -88,8 +94,10 @@ fn main() -> ExitCode {
         Command::Init(args) => cell::init(&args),
         Command::Invite(args) => cell::invite(&args),
         Command::Join(args) => cell::join(&args),
+        Command::Renew(args) => cell::renew(&args),
         Command::Revoke(args) => cell::revoke(&args),
         Command::Recover(args) => cell::recover(&args),
+        Command::User(command) => user::run(&command),
         Command::Run(args) => machine::run(&args),
         Command::Mount(args) => machine::mount(&args),
         Command::Umount(args) => machine::umount(&args),

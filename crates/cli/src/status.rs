@@ -30,8 +30,25 @@ pub fn text(home: &Path, status: &Value) -> String {
     }
     line("remembered", format!("{} files and names", client["facts"]));
     line("cell", cell.summary());
+    // Where all act for any user, it is said once.
+    let differ =
+        cell.machines.iter().any(|machine| !machine.users().is_empty() && !machine.is_for_any());
     for machine in &cell.machines {
-        line("", machine.line());
+        let users = if differ { machine.users() } else { String::new() };
+        line("", format!("{}{users}", machine.line()));
+    }
+    let now = words::now();
+    for machine in &cell.machines {
+        if let Some(days) = machine.ends_in(now) {
+            let key = short(&machine.key);
+            line(
+                "certificate",
+                format!("of {key} ends in {days} days; croft doctor says what to do"),
+            );
+        }
+    }
+    if let Some(users) = users(status, &cell) {
+        line("users", users);
     }
     line(
         "group",
@@ -106,6 +123,32 @@ pub fn text(home: &Path, status: &Value) -> String {
         line("stopped", format!("{failure}; mend that, and start the machine again"));
     }
     text
+}
+
+/// Who the users of the cell are, and what is given away where machines act for any.
+fn users(status: &Value, cell: &Cell) -> Option<String> {
+    let users = status["users"].as_array().into_iter().flatten();
+    let users: Vec<String> = users
+        .filter(|user| user["is_removed"] != true)
+        .filter_map(|user| Some(format!("{} ({})", user["name"].as_str()?, user["uid"])))
+        .collect();
+    let known = cell.machines.iter().filter(|machine| machine.acts_for.is_some()).count();
+    let given = match cell.machines.iter().filter(|machine| machine.is_for_any()).count() {
+        0 => None,
+        count if count == known => Some(
+            "any: whoever is superuser on a machine of this cell can act as anybody, as with NFS"
+                .into(),
+        ),
+        1 => Some("one machine acts for any: whoever is superuser there can act as anybody".into()),
+        count => Some(format!(
+            "{count} machines act for any: whoever is superuser on one of those can act as anybody"
+        )),
+    };
+    let named = (!users.is_empty()).then(|| users.join(", "));
+    match (named, given) {
+        (Some(named), Some(given)) => Some(format!("{named}; {given}")),
+        (named, given) => named.or(given),
+    }
 }
 
 /// Whether all goes on.

@@ -5,6 +5,9 @@ use serde_json::Value;
 /// With so many members one of them may be lost or lie.
 pub const MEMBERS: u64 = 4;
 
+/// A certificate that lasts no longer than this ends soon. Machines ask for renewal from a year and a half before.
+const SOON_DAYS: u64 = 180;
+
 /// A cell as one of its machines sees it.
 pub struct Cell {
     /// The first to come first.
@@ -34,6 +37,10 @@ pub struct Machine {
     pub is_away: bool,
     /// How often it is proven that it has lied.
     pub lies: u64,
+    /// Whom it acts for, if that is known.
+    pub acts_for: Option<Vec<String>>,
+    /// When its certificate expires, in seconds since 1970, if that is known.
+    expires: Option<u64>,
 }
 
 /// Enough of a key to tell machines apart.
@@ -129,6 +136,32 @@ impl Machine {
             is_connected: is("is_connected"),
             is_away: is("is_away"),
             lies: value["lies"].as_u64().unwrap_or(0),
+            expires: value["expires"].as_u64(),
+            acts_for: value["acts_for"]
+                .as_array()
+                .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect()),
+        }
+    }
+
+    /// In how many days its certificate ends, at this moment in seconds since 1970, if that is so soon that it should
+    /// have been renewed long ago.
+    pub fn ends_in(&self, now: u64) -> Option<u64> {
+        let days = self.expires?.saturating_sub(now) / 86_400;
+        Some(days).filter(|days| *days < SOON_DAYS)
+    }
+
+    /// Whether it acts for any user.
+    pub fn is_for_any(&self) -> bool {
+        self.acts_for.as_ref().is_some_and(|names| names.iter().any(|name| name == "any"))
+    }
+
+    /// For whom it acts, in a few words.
+    pub fn users(&self) -> String {
+        match &self.acts_for {
+            None => String::new(),
+            Some(_) if self.is_for_any() => ", for any user".into(),
+            Some(names) if names.is_empty() => ", for nobody".into(),
+            Some(names) => format!(", for {}", names.join(" and ")),
         }
     }
 

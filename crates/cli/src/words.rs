@@ -1,9 +1,12 @@
-//! Addresses, spans and moments as people write and read them.
+//! Addresses, spans, moments and users as people write and read them.
 
 use std::{
+    collections::BTreeSet,
     net::{IpAddr, SocketAddr},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
+
+use host::{Patrons, UserName};
 
 /// No invitation is good for longer.
 const SPAN_MAX: Duration = Duration::from_secs(30 * 86_400);
@@ -37,6 +40,37 @@ pub fn span(text: &str) -> Result<Duration, String> {
     let count: u64 = text[..text.len() - 1].parse().map_err(|_| what)?;
     let span = count.checked_mul(seconds).map(Duration::from_secs);
     span.filter(|span| !span.is_zero() && *span <= SPAN_MAX).ok_or_else(|| what.into())
+}
+
+/// For whom a machine acts: `any`, `none`, or names as in `alice,bob`.
+pub fn patrons(text: &str) -> Result<Patrons, String> {
+    match text {
+        "any" => return Ok(Patrons::Any),
+        "none" => return Ok(Patrons::These(BTreeSet::new())),
+        _ => {}
+    }
+    let names: Result<BTreeSet<UserName>, String> = text.split(',').map(user).collect();
+    let patrons = Patrons::These(names?);
+    match patrons.is_bounded() {
+        true => Ok(patrons),
+        false => Err(format!("at most {} users can be named", Patrons::COUNT_MAX)),
+    }
+}
+
+/// The name of a user.
+pub fn user(text: &str) -> Result<UserName, String> {
+    UserName::new(text).ok_or_else(|| {
+        format!(
+            "a user's name begins with a small letter and has small letters, digits, dots, dashes and \
+             underscores, {} at the most",
+            UserName::BYTES_MAX
+        )
+    })
+}
+
+/// This moment, in seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// A moment, given in seconds since 1970.
@@ -80,6 +114,17 @@ mod tests {
             ["", "h", "0s", "1", "31d", "-1h", "1ö", "99999999999999999999d", "9999999999999999d"]
         {
             assert!(span(none).is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn users_are_named_one_by_one_or_all_or_none() {
+        assert_eq!(patrons("any"), Ok(Patrons::Any));
+        assert_eq!(patrons("none"), Ok(Patrons::These(BTreeSet::new())));
+        let names = ["alice", "bob"].map(|name| UserName::new(name).unwrap());
+        assert_eq!(patrons("bob,alice"), Ok(Patrons::These(names.into())));
+        for none in ["", "alice,", "alice,any", "Alice", "alice bob"] {
+            assert!(patrons(none).is_err(), "{none}");
         }
     }
 

@@ -189,6 +189,14 @@ pub enum Over {
     Exchange,
 }
 
+impl Act {
+    /// Whether it is done in nobody's name: whoever closes a file last lets it go, and locks are had through open
+    /// files.
+    pub fn is_nobodys(&self) -> bool {
+        matches!(self, Act::Reap { .. } | Act::Lock { .. })
+    }
+}
+
 impl Operation {
     /// Does it. What the client decides on the way (names of new files, whether something is open) is
     /// filled in; a group checks it.

@@ -49,7 +49,8 @@ pub enum Refusal {
     Unknown,
     /// The identifier or the serial number of the new file was never the client's to give.
     NotYours,
-    /// The machine may not act for this user, or not in this group.
+    /// The machine may not act for this user, or not in this group. An honest one is told so by its group only if
+    /// it has not heard yet that somebody was removed.
     NotYourUser,
     /// More of something than a message may carry.
     TooMuch,
@@ -94,7 +95,7 @@ impl Refusal {
             Refusal::Unsupported => "EOPNOTSUPP",
             Refusal::NotEmpty => "ENOTEMPTY",
             Refusal::Access => "EACCES",
-            Refusal::NotOwner => "EPERM",
+            Refusal::NotOwner | Refusal::NotYourUser => "EPERM",
             Refusal::Senseless => "EINVAL",
             Refusal::TooDeep => "ENAMETOOLONG",
             Refusal::TooManyLinks => "EMLINK",
@@ -105,16 +106,13 @@ impl Refusal {
             Refusal::TooManyLocks => "ENOLCK",
             Refusal::Sharing => "EBUSY",
             Refusal::Gone => "ESTALE",
-            Refusal::Unknown | Refusal::NotYours | Refusal::NotYourUser | Refusal::TooMuch => "EIO",
+            Refusal::Unknown | Refusal::NotYours | Refusal::TooMuch => "EIO",
         }
     }
 
     /// Whether only a client that lies, or that we have built wrong, is told this.
     pub fn is_evidence(self) -> bool {
-        matches!(
-            self,
-            Refusal::Unknown | Refusal::NotYours | Refusal::NotYourUser | Refusal::TooMuch
-        )
+        matches!(self, Refusal::Unknown | Refusal::NotYours | Refusal::TooMuch)
     }
 }
 

@@ -11,7 +11,7 @@ use triomphe::Arc;
 
 use crate::{
     actor::Actor,
-    operation::{Act, Operation},
+    operation::Operation,
     record::{Entry, File, Key, Numbering, Record, Sort},
     records::{Absent, Records},
     refusal::Refusal,
@@ -147,9 +147,7 @@ impl<'a> Work<'a> {
         if operation.actor.groups.len() > Actor::GROUPS_MAX {
             return Err(Failed::Refused(Refusal::TooMuch));
         }
-        // Whoever closes a file last lets it go, in nobody's name.
-        let is_reaping = matches!(operation.act, Act::Reap { .. });
-        if !is_reaping && !users::may_be(self.users, &operation.actor) {
+        if !operation.act.is_nobodys() && !users::may_be(self.users, &operation.actor) {
             return Err(Failed::Refused(Refusal::NotYourUser));
         }
         let performed = operation.clone().perform(self);

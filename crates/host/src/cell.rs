@@ -16,7 +16,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
 use lease::Client;
 use node::{Identity, Join, Whereabouts};
-use overlay::{Certificate, Code, Invitation, Revocation, Terms, Text, Users};
+use overlay::{
+    Certificate, Code, Consent, Decree, Invitation, Patrons, Profile, Renewal, Renewer, Revocation,
+    Terms, Text,
+};
 
 use crate::{
     Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
@@ -28,9 +31,7 @@ use crate::{
 
 const GROUP: Domain = Domain::new("first group of a cell v1");
 /// How long a certificate lasts.
-const CERTIFICATE: Duration = Duration::from_secs(3 * 365 * 86_400);
-/// So long before it expires people are told.
-const WARNING: Duration = Duration::from_secs(30 * 86_400);
+const CERTIFICATE: Duration = Duration::from_secs(Renewal::SPAN);
 /// How long whoever asks to join waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long whoever asks to join looks for machines nearby, if those it was invited by are not where they were.
@@ -53,6 +54,10 @@ pub(crate) struct Membership {
     pub(crate) client: Client,
     /// What shows that it is one of the cell.
     pub(crate) certificate: Certificate,
+    /// The users who have agreed that it acts for them.
+    pub(crate) consents: Vec<Consent>,
+    /// The users that it acts for, as last known; none if it acts for any.
+    pub(crate) users: Option<Vec<Profile>>,
     /// Where it listens, if it does.
     pub(crate) listen: Option<SocketAddr>,
     /// The members of the group, as last known.
@@ -99,12 +104,25 @@ pub(crate) enum Errand {
     Look(FileId),
     /// "Who is that?"
     Who(Whom),
-    /// "The authority sends a machine away."
-    Revoke(Revocation),
+    /// "The authority says this."
+    Decree(Box<Decree>),
     /// "How much of the group's decisions do you have?"
     Survivor,
     /// "The members of the group have changed like this."
     Changes(Vec<Decision>),
+    /// "Who are the users of the cell?"
+    People,
+    /// "My certificate has to be renewed."
+    Renew,
+}
+
+/// A user of the cell, or who was one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Person {
+    /// Who they are.
+    pub(crate) user: Profile,
+    /// Whether the authority has removed them.
+    pub(crate) is_removed: bool,
 }
 
 /// How somebody is asked for.
@@ -129,12 +147,16 @@ pub(crate) enum Answer {
     Looking,
     /// "This one."
     Machine(Neighbour),
-    /// "It is no longer one of us."
-    Revoked,
+    /// "So be it."
+    Decreed,
     /// "So much."
     Survivor(Box<Survivor>),
     /// "I have heard it."
     Heard,
+    /// "These."
+    People(Vec<Person>),
+    /// "It is."
+    Renewed(Renewal),
 }
 
 /// What a machine that has joined has to know.
@@ -146,20 +168,25 @@ pub(crate) struct Ticket {
     pub(crate) machines: Vec<Neighbour>,
     /// That of the machine that answers.
     pub(crate) certificate: Certificate,
+    /// The users that the machine that has joined acts for; none if it acts for any.
+    pub(crate) users: Option<Vec<Profile>>,
 }
 
 impl Membership {
-    /// Makes a cell: the machine's key and that of the authority come to be in a directory.
+    /// Makes a cell: the machine's key and that of the authority come to be in a directory. If the machine acts for
+    /// any user, so may others of the cell.
     pub(crate) fn found(
         directory: &Path,
         listen: Option<SocketAddr>,
+        patrons: Patrons,
     ) -> Result<Membership, Failure> {
         let listen = listen.map(free_port).transpose()?;
         key::make(&directory.join("key"))?;
         key::make(&directory.join("authority"))?;
         let machine = key::read(&directory.join("key"))?;
         // It is used when the machine first starts, whenever that is.
-        let invitation = Membership::invitation(directory, CERTIFICATE)?;
+        let users = (patrons != Patrons::Any).then(Vec::new);
+        let invitation = Membership::invitation(directory, CERTIFICATE, patrons)?;
         let seat = Seat { key: machine.public(), incarnation: 0 };
         let first = Tip::first(vec![seat]).expect("one is a group");
         Ok(Membership {
@@ -167,6 +194,8 @@ impl Membership {
             founder: seat,
             client: Client(1),
             certificate: certify(&invitation, &machine)?,
+            consents: Vec::new(),
+            users,
             listen,
             roll: Roll::from(&first),
             machines: Vec::new(),
@@ -186,6 +215,12 @@ impl Membership {
         key::read(&path)
     }
 
+    /// Lets a machine stay for as long as certificates last, with the authority's key in a file.
+    pub(crate) fn renewal(authority: &Path, machine: PublicKey) -> Result<Renewal, Failure> {
+        let expires = seconds_now().saturating_add(Renewal::SPAN);
+        Ok(Renewal::new(&key::read(authority)?, machine, expires))
+    }
+
     /// Sends a machine away, from where the authority's key is.
     pub(crate) fn revocation(directory: &Path, key: PublicKey) -> Result<Revocation, Failure> {
         let authority = Membership::authority_key(directory, "revoke")?;
@@ -193,25 +228,47 @@ impl Membership {
     }
 
     /// Invites a machine, from where the authority's key is.
-    pub(crate) fn invitation(directory: &Path, span: Duration) -> Result<Invitation, Failure> {
+    pub(crate) fn invitation(
+        directory: &Path,
+        span: Duration,
+        patrons: Patrons,
+    ) -> Result<Invitation, Failure> {
         let authority = Membership::authority_key(directory, "invite")?;
         let now = seconds_now();
         let terms = Terms {
             expires: now.saturating_add(span.as_secs()),
             certificate_expires_max: now.saturating_add((CERTIFICATE + span).as_secs()),
-            users: Users::Any,
+            patrons,
         };
         Invitation::new(&authority, key::fresh_seed()?, terms).map_err(unfit)
     }
 
-    /// Invites a machine to where this one listens.
-    pub(crate) fn invite(&self, directory: &Path, span: Duration) -> Result<Text, Failure> {
+    /// Invites a machine to where this one listens. If it is not said for whom it is to act, it is for any user where
+    /// this one may; where only named users are acted for, it has to be said.
+    pub(crate) fn invite(
+        &self,
+        directory: &Path,
+        span: Duration,
+        patrons: Option<Patrons>,
+    ) -> Result<Text, Failure> {
+        let vouched = self.certificate.verify(&self.authority, 0).map_err(unfit)?;
+        let patrons = match (patrons, vouched.patrons()) {
+            (None, Patrons::These(_)) => {
+                let what = "in this cell machines act only for users that are named: say for whom, as in \
+                            `--users alice,bob`, or `--users none`";
+                return Err(Failure::Unfit(what.into()));
+            }
+            (Some(Patrons::Any), Patrons::These(_)) => {
+                return Err(unfit(overlay::Refused::AnyUser));
+            }
+            (patrons, _) => patrons.unwrap_or(Patrons::Any),
+        };
         let Some(listen) = self.listen else {
             let what = "this machine does not listen, so nobody can join; start it with \
                         `croft run --listen ADDRESS`";
             return Err(Failure::Unfit(what.into()));
         };
-        let invitation = Membership::invitation(directory, span)?;
+        let invitation = Membership::invitation(directory, span, patrons)?;
         Ok(Code::new(invitation, &[listen]).map_err(unfit)?.text())
     }
 
@@ -249,9 +306,18 @@ impl Membership {
             let nearby = discovery::look_around(cell, medium, NEARBY, NEARBY_MAX);
             ticket = first_of(&nearby, ticket, &ask);
         }
-        let Ticket { client, founder, roll, machines, .. } = ticket?;
-        let listen = Some(listen);
-        Ok(Membership { authority, founder, client, certificate, listen, roll, machines })
+        let Ticket { client, founder, roll, machines, users, .. } = ticket?;
+        Ok(Membership {
+            authority,
+            founder,
+            client,
+            certificate,
+            consents: Vec::new(),
+            users,
+            listen: Some(listen),
+            roll,
+            machines,
+        })
     }
 
     /// The one of a machine that lives in a directory.
@@ -264,27 +330,36 @@ impl Membership {
         })
     }
 
-    /// The same with a certificate that has not expired. Where the authority's key is, a new one is made in time;
-    /// elsewhere people are told. Who has nobody else to show it to needs none.
+    /// The same with a certificate that has not expired. Where the authority's key is, it is renewed in time. Who has
+    /// nobody else to show it to needs none.
     pub(crate) fn renewed(mut self, directory: &Path) -> Result<Membership, Failure> {
-        let expires = self.certificate.verify(&self.authority, 0).map_err(unfit)?.expires;
-        let left = Duration::from_secs(expires.saturating_sub(seconds_now()));
-        if directory.join("authority").exists() && left < CERTIFICATE / 2 {
-            let machine = key::read(&directory.join("key"))?;
-            self.certificate = certify(&Membership::invitation(directory, CERTIFICATE)?, &machine)?;
+        let (expires, now) = (self.expires()?, seconds_now());
+        let has_authority = directory.join("authority").exists();
+        if has_authority && expires.saturating_sub(now) < Renewer::LEAD {
+            let machine = *self.certificate.machine();
+            self.renew(Membership::renewal(&directory.join("authority"), machine)?)?;
             self.save(directory)?;
-        } else if left.is_zero() && !self.machines.is_empty() {
+        } else if expires <= now && !self.machines.is_empty() {
             let what = "the certificate of this machine has expired, and the others do not let it in; make a \
                         new directory and join with a new invitation";
             return Err(Failure::Unfit(what.into()));
-        } else if left < WARNING {
-            let days = left.as_secs() / 86_400;
-            eprintln!(
-                "croft: the certificate of this machine expires in {days} days; then the others do not let it \
-                 in. Join from a new directory, with a new invitation, before that"
-            );
         }
         Ok(self)
+    }
+
+    /// When the certificate expires, in seconds since 1970.
+    pub(crate) fn expires(&self) -> Result<u64, Failure> {
+        Ok(self.certificate.verify(&self.authority, 0).map_err(unfit)?.expires)
+    }
+
+    /// Takes a renewal of the certificate. Whether it makes it last longer.
+    pub(crate) fn renew(&mut self, renewal: Renewal) -> Result<bool, Failure> {
+        let expires = renewal.verify(&self.authority, self.certificate.machine()).map_err(unfit)?;
+        let is_longer = expires > self.expires()?;
+        if is_longer {
+            self.certificate = self.certificate.renewed(renewal);
+        }
+        Ok(is_longer)
     }
 
     pub(crate) fn save(&self, directory: &Path) -> Result<(), Failure> {
@@ -324,7 +399,9 @@ impl Membership {
 
     /// What the machine says of itself, and where it is.
     pub(crate) fn own_join(&self, key: &SecretKey) -> Join {
-        Join::new(self.certificate.clone(), whereabouts(self.listen), key, seconds_now())
+        let join =
+            Join::new(self.certificate.clone(), whereabouts(self.listen), key, seconds_now());
+        join.with(self.consents.clone())
     }
 }
 

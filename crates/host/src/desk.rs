@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -17,11 +17,12 @@ use std::{
 use base::{FileId, Instant, Machine};
 use client::{Call, Client, Failure, Input, Output, Reply, Settings, Wanted};
 use directory::{
-    Act, Actor, Operation,
+    Act, Actor, Operation, Refusal,
     message::{Ask, Request},
     record::Content,
 };
 use lease::Scope;
+use overlay::Profile;
 use wire::Message;
 
 use crate::{clock::Clock, group::Post, mailbox::Mailbox};
@@ -67,6 +68,8 @@ pub struct Desk {
     /// The next number of a content.
     version_next: AtomicU64,
     me: lease::Client,
+    /// The users that the machine acts for, by number; none if it acts for any.
+    users: RwLock<Option<BTreeMap<u32, Profile>>>,
     /// The machine is about to stop.
     is_ending: AtomicBool,
     memory: Mutex<Option<Weak<dyn Memory>>>,
@@ -137,6 +140,7 @@ impl Desk {
             relied_until,
             version_next,
             me,
+            users: RwLock::default(),
             is_ending: AtomicBool::new(false),
             memory,
             clock,
@@ -152,13 +156,14 @@ impl Desk {
 
     /// Asks the client for something, and waits for the answer.
     pub fn call(&self, actor: &Actor, what: Call) -> Result<Reply, Failure> {
+        let actor = self.known(actor, &what)?;
         let mut state = self.lock();
         if state.is_broken && matches!(what, Call::Do(_) | Call::Sync { .. } | Call::Settle) {
             return Err(Failure::Lost);
         }
         let call = state.call_next;
         state.call_next += 1;
-        let input = Input::Call { call, actor: actor.clone(), time: self.clock.wall(), what };
+        let input = Input::Call { call, actor, time: self.clock.wall(), what };
         let mut result = None;
         if state.dies_at == Some(call) {
             std::process::abort();
@@ -192,6 +197,40 @@ impl Desk {
         // It may have come to its end at the last moment; a call that can't be cancelled goes on.
         self.lock().waiting.remove(&call);
         waiting.wait(Duration::ZERO).unwrap_or(Err(Failure::Cancelled))
+    }
+
+    /// From now on the machine acts for these users; for any, if none are named.
+    pub(crate) fn serve(&self, users: Option<Vec<Profile>>) {
+        let users = users.map(|users| users.into_iter().map(|user| (user.uid, user)).collect());
+        *self.users.write().unwrap_or_else(PoisonError::into_inner) = users;
+    }
+
+    /// Whether the machine acts for the user with this number.
+    pub fn may_be(&self, uid: u32) -> bool {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        users.as_ref().is_none_or(|users| users.contains_key(&uid))
+    }
+
+    /// The names of those it acts for, or the word for any.
+    pub(crate) fn acts_for(&self) -> Vec<String> {
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        match &*users {
+            None => vec!["any".into()],
+            Some(users) => users.values().map(|user| user.name.to_string()).collect(),
+        }
+    }
+
+    /// Whoever acts, as the cell knows them: the groups that they are in are the cell's affair, and their own group
+    /// stands for one that it does not know. The group would refuse what anybody else does here, so it is refused
+    /// before it is done.
+    fn known(&self, actor: &Actor, what: &Call) -> Result<Actor, Failure> {
+        let is_act = matches!(what, Call::Do(act) if !act.is_nobodys());
+        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(users) = users.as_ref().filter(|_| is_act) else { return Ok(actor.clone()) };
+        let user = users.get(&actor.uid).ok_or(Failure::Refused(Refusal::NotYourUser))?;
+        let gids = user.gids();
+        let gid = if gids.contains(&actor.gid) { actor.gid } else { user.gid };
+        Ok(Actor { uid: user.uid, gid, groups: gids.into_iter().collect() })
     }
 
     /// Which client it is.

@@ -4,14 +4,15 @@
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
 mod announce;
+mod joining;
 #[cfg(test)]
 pub(crate) mod liar;
 mod peers;
+mod renewing;
 mod standing;
 mod survivor;
 
 use std::{
-    net::SocketAddr,
     path::Path,
     sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
     time::Duration,
@@ -22,13 +23,13 @@ use directory::{Absent, message::Request};
 use group::{Decision, Ed25519, Rescue, Roll, Sealed, Tip};
 use lease::{Client, Policy, Terms};
 use node::{Base, Input, Join, Limits, Member, Output, Recovery, Seating, Settings};
-use overlay::Revocation;
+use overlay::{Consent, Decree, Renewal, Renewer};
 use wire::{Audience, Message, Slot, Word};
 
 use crate::{
     Content, Failure, Log, Neighbours, Store,
     ballast::Ballast,
-    cell::{Answer, Membership},
+    cell::{Answer, Membership, Ticket},
     clock::Clock,
     content::Space,
     desk::{Desk, Letter},
@@ -37,11 +38,12 @@ use crate::{
     mailbox::Mailbox,
     net::Lookout,
 };
-pub use standing::{MachineStanding, RescueStanding, Standing, since_recovery};
+pub(crate) use renewing::ask_around;
+pub use standing::{MachineStanding, RescueStanding, Standing, UserStanding, since_recovery};
 pub(crate) use survivor::Survivor;
 
 use peers::Peers;
-use standing::Roster;
+use standing::{Listed, Roster};
 
 /// There is a checkpoint when the log since the last one is long, and with so much in it that a checkpoint may take
 /// this part of the room that is left.
@@ -73,8 +75,16 @@ pub(crate) enum Post {
     Frame { from: PublicKey, bytes: Vec<u8> },
     /// A machine wants to join.
     Join { join: Box<Join>, reply: SyncSender<Answer> },
-    /// A machine is to be sent away.
-    Revoke { revocation: Revocation, reply: SyncSender<Answer> },
+    /// The authority says something.
+    Decree { decree: Box<Decree>, reply: SyncSender<Answer> },
+    /// A user agrees that this machine acts for them.
+    Agree { consent: Consent, reply: SyncSender<Answer> },
+    /// Enough members say for whom this machine acts; perhaps somebody waits to hear that it knows.
+    Served { ticket: Box<Ticket>, reply: Option<SyncSender<Answer>> },
+    /// The group does not let this machine act for whom it thought.
+    Introduce,
+    /// The certificate of this machine was renewed.
+    Renewed(Renewal),
     /// Somebody wants to know how much this machine has.
     Survivor(SyncSender<Survivor>),
     /// The authority lets the group go on from this machine.
@@ -101,8 +111,8 @@ pub(crate) struct Group {
     clock: Clock,
     inbox: Arc<Mailbox<Post>>,
     standing: Arc<Mutex<Standing>>,
-    /// The machines in the member's book, for those who ask how it stands.
-    machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
+    /// The machines and users in the member's book, for those who ask how it stands.
+    listed: Arc<Listed>,
     stored: Stored,
     /// Bytes in the log since the last checkpoint.
     log_bytes: u64,
@@ -117,6 +127,7 @@ pub(crate) struct Group {
     is_full: bool,
     /// The last height that was decided, and when this machine has heard of it.
     decided: (u64, Instant),
+    renewer: Renewer,
     /// Who waits to hear that the group goes on from here.
     rescuing: Option<SyncSender<Answer>>,
     /// Whether it has been said that the group goes on from somebody else.
@@ -210,12 +221,13 @@ impl Group {
         }
         let peers = match membership.listen {
             Some(bind) => {
+                let mail_back = Arc::clone(&inbox);
                 let (inbox, content) = (Arc::clone(&inbox), Arc::clone(&content));
                 let beside = Arc::clone(&neighbours);
                 let mail = (inbox, limits);
                 let peers = Peers::start(home, membership, bind, mail, content, neighbours)?;
                 if has_moved || !is_alone {
-                    announce::announce(peers.lookout(), beside, join);
+                    announce::announce(peers.lookout(), beside, mail_back, join, None);
                 }
                 Some(peers)
             }
@@ -232,7 +244,7 @@ impl Group {
             clock,
             inbox,
             standing,
-            machines: Arc::default(),
+            listed: Arc::default(),
             stored,
             log_bytes,
             log_used: 0,
@@ -242,6 +254,7 @@ impl Group {
             is_waiting: false,
             is_full: false,
             decided: (0, clock.now()),
+            renewer: Renewer::default(),
             rescuing: None,
             is_passed_over: false,
         };
@@ -299,9 +312,11 @@ impl Group {
                         self.on_frame(from, bytes, &mut said, &mut out);
                     }
                     Post::Join { join, reply } => self.on_join(join, reply, &mut out),
-                    Post::Revoke { revocation, reply } => {
-                        self.on_revoke(revocation, reply, &mut out);
-                    }
+                    Post::Decree { decree, reply } => self.on_decree(decree, reply, &mut out),
+                    Post::Agree { consent, reply } => self.on_agree(consent, reply, &mut out),
+                    Post::Served { ticket, reply } => self.on_served(ticket, reply),
+                    Post::Introduce => self.introduce(),
+                    Post::Renewed(renewal) => self.on_renewed(renewal, &mut out),
                     // Whoever asked may be gone.
                     Post::Survivor(reply) => _ = reply.try_send(self.survivor()),
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
@@ -322,6 +337,7 @@ impl Group {
                 desk.hear(&bytes);
             }
             self.read_roll();
+            self.renew_in_time(crate::cell::seconds_now());
             self.note_decided();
             self.tell_passed_over();
             self.content.owe(self.owed_bytes());
@@ -400,12 +416,10 @@ impl Group {
                         }
                         is_book_read = false;
                     }
-                    Output::Revoked { machine, outcome: Ok(()) } if machine == self.me.0 => {
-                        is_sent_away = true;
-                    }
-                    Output::Revoked { machine, outcome } => {
+                    Output::Decreed { subject, outcome } => {
+                        is_sent_away |= self.member.book().is_revoked(&self.me.0);
                         if let Some(peers) = &mut self.peers {
-                            peers.on_revoked(&machine, outcome);
+                            peers.on_decreed(&subject, outcome);
                         }
                         is_book_read = false;
                     }
@@ -495,37 +509,6 @@ impl Group {
         }
     }
 
-    /// A machine wants to join.
-    fn on_join(&mut self, join: Box<Join>, reply: SyncSender<Answer>, out: &mut Vec<Output>) {
-        self.show_rescue(join.certificate.machine());
-        let is_member = self.member.replica().is_member();
-        let Some(peers) = &mut self.peers else { return };
-        peers.on_moved(&join);
-        if !is_member {
-            let what = "this machine has no vote; join where a member of the group is".to_owned();
-            _ = reply.try_send(Answer::Refused(what));
-        } else if peers.await_join(&join, reply) {
-            self.member.step(self.clock.now(), Input::Join(join), out);
-        }
-    }
-
-    /// A machine is to be sent away.
-    fn on_revoke(
-        &mut self,
-        revocation: Revocation,
-        reply: SyncSender<Answer>,
-        out: &mut Vec<Output>,
-    ) {
-        let is_member = self.member.replica().is_member();
-        let Some(peers) = &mut self.peers else { return };
-        if !is_member {
-            let what = "this machine has no vote; ask where a member of the group is".to_owned();
-            _ = reply.try_send(Answer::Refused(what));
-        } else if peers.await_revocation(&revocation, reply) {
-            self.member.step(self.clock.now(), Input::Revoke(revocation), out);
-        }
-    }
-
     /// Tells a client what follows from a decision.
     fn say(&mut self, to: Client, slot: Slot, bytes: Vec<u8>, said: &mut Vec<Vec<u8>>) {
         let (me, client) = self.me;
@@ -551,7 +534,7 @@ impl Group {
 
     /// The book of machines may have changed: others may have to be met.
     fn read_book(&mut self) {
-        self.machines = Roster::read(self.member.book());
+        self.listed = Roster::read(self.member.book());
         let Some(peers) = &mut self.peers else { return };
         peers.read_book(self.member.book(), &self.me.0);
     }
@@ -753,7 +736,7 @@ impl Group {
             sessions: directory.clients().filter(|(_, client)| client.is_live).count(),
             members: replica.members().list().len(),
             quorum: replica.members().quorum(),
-            machines: self.machines.len(),
+            machines: self.listed.machines.len(),
             address: self.peers.as_ref().and_then(|peers| peers.address().ok()),
             torn: self.torn,
             is_full: self.is_full,
@@ -762,7 +745,9 @@ impl Group {
             decided_at: Some(self.decided.1),
             quiet_s: self.quiet_s(),
             is_passed_over: replica.is_passed_over(),
-            roster: Roster::new(replica, Arc::clone(&self.machines)),
+            roster: Roster::new(replica, Arc::clone(&self.listed)),
+            is_named: self.member.book().is_named(),
+            expires: self.peers.as_ref().map(Peers::expires),
         };
     }
 }

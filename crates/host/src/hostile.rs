@@ -27,28 +27,39 @@ fn is_one<T: BorshSerialize + BorshDeserialize>(bytes: &[u8]) -> bool {
 pub fn samples() -> Vec<Vec<u8>> {
     use base::{FileId, SecretKey};
     use lease::Client;
-    use overlay::{Invitation, Revocation, Terms, Users};
+    use overlay::{
+        Consent, Decree, Enrolment, Invitation, Patrons, Profile, Renewal, Revocation, Terms,
+        UserName,
+    };
 
-    use crate::cell::{Neighbour, Ticket, Whom};
+    use crate::cell::{Neighbour, Person, Ticket, Whom};
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
-    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, users: Users::Any };
+    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
     let invited = Invitation::new(&authority, [3; 32], terms);
     let certificate = invited.and_then(|invitation| invitation.certify(&machine, 9_000));
     let certificate = certificate.expect("the terms are in order");
+    let renewal = Renewal::new(&authority, machine.public(), 9_999);
+    let certificate = certificate.renewed(renewal.clone());
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 7));
     let (client, key) = (Client(3), machine.public());
     let founder = group::Seat { key, incarnation: 0 };
     let roll = group::Roll { epoch: 1, seats: vec![founder], leader: founder };
     let machines = vec![Neighbour { client, key, addresses: vec![address], expires: 9 }];
     let whereabouts = node::Whereabouts { addresses: vec![address], number: 4 };
+    let consents = vec![Consent::new(&SecretKey::from_seed([4; 32]), authority.public(), key)];
     let join = node::Join::new(certificate.clone(), whereabouts, &machine, 5);
+    let join = join.with(consents.clone());
+    let name = UserName::new("alice").expect("it is a name");
+    let user = Profile { name, key, uid: 7, gid: 7, groups: [20].into() };
+    let enrolment = Enrolment::new(&authority, user.clone(), 5).expect("there are few groups");
     let ticket = Ticket {
         client,
         founder,
         roll: roll.clone(),
         machines: machines.clone(),
         certificate: certificate.clone(),
+        users: Some(vec![user.clone()]),
     };
     let errands = [
         Errand::Join(Box::new(join)),
@@ -56,19 +67,26 @@ pub fn samples() -> Vec<Vec<u8>> {
         Errand::Look(FileId::ROOT),
         Errand::Who(Whom::Client(client)),
         Errand::Who(Whom::Key(key)),
-        Errand::Revoke(Revocation::new(&authority, key, 5)),
+        Errand::Decree(Box::new(Decree::Revoke(Revocation::new(&authority, key, 5)))),
+        Errand::Decree(Box::new(Decree::Enrol(enrolment))),
+        Errand::People,
+        Errand::Renew,
     ];
     let answers = [
         Answer::Joined(Box::new(ticket)),
         Answer::Refused("no".into()),
         Answer::Bytes(vec![1, 2, 3]),
         Answer::Machine(machines[0].clone()),
+        Answer::People(vec![Person { user: user.clone(), is_removed: true }]),
+        Answer::Renewed(renewal),
     ];
     let membership = Membership {
         authority: authority.public(),
         founder,
         client,
         certificate,
+        consents,
+        users: Some(vec![user]),
         listen: Some(address),
         roll,
         machines,

@@ -1,4 +1,4 @@
-//! The key that a machine is known by, in a file that only its owner may read.
+//! The key that a machine, a user or an authority is known by, in a file that only its owner may read.
 
 use std::{
     fmt::Write as _,
@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use base::SecretKey;
+use base::{PublicKey, SecretKey};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::{Failure, log::tail::sync_directory};
@@ -28,6 +28,14 @@ pub(crate) fn make(path: &Path) -> Result<(), Failure> {
     };
     write(&mut seed, &mut text).map_err(Failure::of("can't write", path))?;
     path.parent().map_or(Ok(()), sync_directory)
+}
+
+/// The public half of a user's key in a file, which is made if it is not there.
+pub fn user_key(path: &Path) -> Result<PublicKey, Failure> {
+    if !path.exists() {
+        make(path)?;
+    }
+    read(path).map(|key| key.public())
 }
 
 /// 32 bytes that nobody can guess.
@@ -50,23 +58,40 @@ pub(crate) fn read(path: &Path) -> Result<SecretKey, Failure> {
     let mode = fs::metadata(path).map_err(Failure::of("can't read", path))?.permissions().mode();
     if mode & 0o077 != 0 {
         let what = format!(
-            "others may read {}, which is the key of this machine: `chmod 600` it, and ask yourself who has",
+            "others may read {}, which is a secret key: `chmod 600` it, and ask yourself who has",
             path.display()
         );
         return Err(Failure::Unfit(what));
     }
-    let digits = text.trim_end();
-    if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(damaged("a key is 64 hexadecimal digits"));
-    }
     let mut seed = [0; 32];
-    for (byte, pair) in seed.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        let pair = std::str::from_utf8(pair).unwrap_or_default();
-        *byte = u8::from_str_radix(pair, 16).unwrap_or_default();
+    if !read_digits(text.trim_end(), &mut seed) {
+        return Err(damaged("a key is 64 hexadecimal digits"));
     }
     let key = SecretKey::from_seed(seed);
     seed.zeroize();
     Ok(key)
+}
+
+/// The public key of 64 hexadecimal digits.
+pub fn public_key(text: &str) -> Option<PublicKey> {
+    let mut bytes = [0; 32];
+    read_digits(text, &mut bytes).then(|| PublicKey::from_bytes(bytes))
+}
+
+/// Reads hexadecimal digits into bytes, if they are just as many.
+pub(crate) fn read_digits(digits: &str, bytes: &mut [u8]) -> bool {
+    let is_fit =
+        digits.len() == 2 * bytes.len() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)).filter(|_| is_fit) {
+        let pair = std::str::from_utf8(pair).unwrap_or_default();
+        *byte = u8::from_str_radix(pair, 16).unwrap_or_default();
+    }
+    is_fit
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub mod hostile;
 mod machine;
 mod neighbours;
 mod recover;
-mod revoke;
+mod registrar;
 
 pub use clock::Clock;
 pub use content::Content;
@@ -43,7 +43,10 @@ pub use control::{Control, ask};
 pub use desk::{Desk, Memory};
 pub use failure::Failure;
 pub use fsck::{Finding, Fsck, Report};
-pub use group::{MachineStanding, RescueStanding, Standing as GroupStanding, since_recovery};
+pub use group::{
+    MachineStanding, RescueStanding, Standing as GroupStanding, UserStanding, since_recovery,
+};
+pub use key::{public_key, user_key};
 pub use log::Log;
 pub use machine::{Machine, Standing};
 pub use neighbours::Neighbours;
@@ -52,6 +55,7 @@ pub use net::{
     Reception, Refusals, Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
     graph as network_graph,
 };
+pub use overlay::{Patrons, Profile, UserName};
 pub use recover::{Recovered, Recoverer};
-pub use revoke::{Revoked, Revoker};
+pub use registrar::{Registrar, Revoked};
 pub use store::Store;

@@ -27,13 +27,13 @@ use std::{
 };
 
 use client::{Call, Settings};
-use directory::Actor;
+use directory::{Actor, Refusal};
 use node::Seating;
-use overlay::{Code, Text};
+use overlay::{Code, Consent, Patrons, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Fsck, Neighbours, Recoverer, Revoker, Store,
+    Content, Failure, Fsck, Neighbours, Recoverer, Registrar, Store, UserStanding,
     ballast::Ballast,
     cell::{self, Membership},
     clock::Clock,
@@ -47,7 +47,7 @@ use crate::{
     recover,
 };
 
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 
@@ -80,16 +80,28 @@ pub struct Standing {
     pub group: group::Standing,
     /// The machines of its cell.
     pub machines: Vec<MachineStanding>,
+    /// The users of its cell, as far as it knows.
+    pub users: Vec<UserStanding>,
     /// How often others were turned away, if it listens.
     pub refused: Option<Refusals>,
 }
 
 impl Machine {
-    /// Makes a directory the home of a new machine, which is a cell of its own. Others can join it if it
-    /// listens somewhere.
+    /// Makes a directory the home of a new machine, which is a cell of its own and acts for any user. Others can
+    /// join it if it listens somewhere.
     pub fn init(directory: &Path, listen: Option<SocketAddr>) -> Result<(), Failure> {
+        Machine::init_for(directory, listen, Patrons::Any)
+    }
+
+    /// The same, for whom the machine acts being said. Unless that is any user, no machine of the cell ever acts for
+    /// one who has not agreed.
+    pub fn init_for(
+        directory: &Path,
+        listen: Option<SocketAddr>,
+        patrons: Patrons,
+    ) -> Result<(), Failure> {
         Machine::make_home(directory)?;
-        Membership::found(directory, listen)?.save(directory)?;
+        Membership::found(directory, listen, patrons)?.save(directory)?;
         Machine::name(directory)
     }
 
@@ -109,10 +121,28 @@ impl Machine {
     }
 
     /// Invites a machine to the cell of the machine that lives in a directory, for so long: a code for
-    /// `croft join`.
+    /// `croft join`. It is to act for any user if this one does.
     pub fn invite(directory: &Path, span: Duration) -> Result<Text, Failure> {
+        Machine::invite_for(directory, span, None)
+    }
+
+    /// The same, if need be with whom the machine that joins is to act for.
+    pub fn invite_for(
+        directory: &Path,
+        span: Duration,
+        patrons: Option<Patrons>,
+    ) -> Result<Text, Failure> {
         check_identity(directory)?;
-        Membership::read(directory)?.invite(directory, span)
+        Membership::read(directory)?.invite(directory, span, patrons)
+    }
+
+    /// The word of the user whose key is in a file that the machine that lives in a directory may act for them, for
+    /// [`Registrar::agree`].
+    pub fn consent(directory: &Path, user: &Path) -> Result<String, Failure> {
+        check_identity(directory)?;
+        let Membership { authority, certificate, .. } = Membership::read(directory)?;
+        let consent = Consent::new(&key::read(user)?, authority, *certificate.machine());
+        Ok(key::digits(&base::encode(&consent)))
     }
 
     fn make_home(directory: &Path) -> Result<(), Failure> {
@@ -190,6 +220,7 @@ impl Machine {
         let mut group = Group::open(directory, store, bytes, clock, mail, membership, beside)?;
         group.attend(seating);
         let (standing, lookout) = (group.standing(), group.lookout());
+        let served = group.served();
         let usual = Settings::of(client);
         let settings = Settings {
             terms: group::terms(),
@@ -201,8 +232,15 @@ impl Machine {
             ..usual
         };
         let recovery = directory.join("recovery");
-        let on_lost = Box::new(move |lost| keep(&recovery, clock, lost));
+        let told = Arc::clone(&inbox);
+        let on_lost = Box::new(move |lost: Lost| {
+            if lost.refused == Some(Refusal::NotYourUser) {
+                told.post(Post::Introduce);
+            }
+            keep(&recovery, clock, lost);
+        });
         let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);
+        desk.serve(served);
         neighbours.serve(&desk);
         let served = Arc::clone(&desk);
         let server = thread::Builder::new().name("group".into());
@@ -270,10 +308,15 @@ impl Machine {
         }
     }
 
-    /// Who sends machines of the cell away.
-    pub fn revoker(&self) -> Revoker {
-        let (directory, inbox) = (self.directory.clone(), Arc::clone(&self.inbox));
-        Revoker { directory, inbox, machines: self.standing().machines, lookout: self.lookout() }
+    /// Who brings the authority's word, and that of users, to the cell.
+    pub fn registrar(&self) -> Registrar {
+        Registrar {
+            directory: self.directory.clone(),
+            inbox: Arc::clone(&self.inbox),
+            machines: self.standing().machines,
+            neighbours: Arc::clone(&self.neighbours),
+            lookout: self.lookout(),
+        }
     }
 
     /// Who lets the group go on from this machine.
@@ -298,9 +341,14 @@ impl Machine {
         // The group's thread may have had nothing to do since it said so.
         group.quiet_s = group.decided_at.map_or(0, |at| Clock.now().since(at).as_secs());
         let network = self.lookout.as_ref().and_then(Lookout::standing);
-        let machines = group.machines(network.as_ref(), away);
+        let mut machines = group.machines(network.as_ref(), away);
+        if let Some(machine) = machines.iter_mut().find(|machine| machine.is_this) {
+            // Whoever has no vote has not read the group's book.
+            machine.acts_for = Some(self.desk.acts_for());
+        }
         let refused = network.map(|network| network.refused);
-        Standing { client: self.desk.standing(), group, machines, refused }
+        let users = group.users();
+        Standing { client: self.desk.standing(), group, machines, users, refused }
     }
 
     /// Makes everything safe and stops.

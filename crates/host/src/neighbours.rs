@@ -13,10 +13,12 @@ use std::{
 use base::{Digest, Domain, FileId, Hasher, PublicKey};
 use group::Roll;
 use lease::Client;
+use node::Book;
+use overlay::Profile;
 
 use crate::{
     Content, Desk, Failure, Network,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Neighbour, Whom},
+    cell::{ANSWER_BYTES_MAX, Answer, Errand, Neighbour, Person, Whom},
 };
 
 const CONTENT: Domain = Domain::new("content of a file v1");
@@ -39,6 +41,8 @@ struct Known {
     network: Weak<Network>,
     machines: BTreeMap<Client, Neighbour>,
     members: Vec<PublicKey>,
+    /// The users of the cell, if this machine has read the group's book.
+    people: Vec<Person>,
     /// This machine's own client.
     desk: Weak<Desk>,
 }
@@ -136,6 +140,36 @@ impl Neighbours {
         self.known().machines = machines.map(|machine| (machine.client, machine)).collect();
     }
 
+    pub(crate) fn read_people(&self, book: &Book) {
+        let person =
+            |user: &Profile| Person { user: user.clone(), is_removed: book.is_revoked(&user.key) };
+        self.known().people = book.people().iter().map(person).collect();
+    }
+
+    /// This machine acts for these users from now on; for any, if none are named.
+    pub(crate) fn serve_users(&self, users: Option<Vec<Profile>>) {
+        let desk = self.known().desk.upgrade();
+        if let Some(desk) = desk {
+            desk.serve(users);
+        }
+    }
+
+    /// The users of the cell, as the members say if they are asked, else as far as this machine knows.
+    pub(crate) fn people(&self, is_asking: bool) -> Result<Vec<Person>, Failure> {
+        if !is_asking {
+            return Ok(self.known().people.clone());
+        }
+        let people = self.hear(&Errand::People, |answer| match answer {
+            Answer::People(people) => Some(people),
+            _ => None,
+        })?;
+        people.ok_or_else(|| {
+            let what = "the members of the group do not say who the users are; try again when `croft status` \
+                        is well";
+            Failure::Unfit(what.into())
+        })
+    }
+
     pub(crate) fn read_members(&self, roll: &Roll) {
         self.known().members = roll.seats.iter().map(|seat| seat.key).collect();
     }
@@ -159,34 +193,52 @@ impl Neighbours {
         }
     }
 
-    /// Asks the members of the group for a machine. One is believed when so many say the same that at least one of
-    /// them does not lie.
+    /// Asks the members of the group for a machine.
     pub(crate) fn find(&self, whom: Whom) -> Result<Neighbour, Failure> {
+        let is_meant = |machine: &Neighbour| match whom {
+            Whom::Client(client) => machine.client == client,
+            Whom::Key(key) => machine.key == key,
+        };
+        let found = self.hear(&Errand::Who(whom), |answer| match answer {
+            Answer::Machine(machine) => Some(machine).filter(is_meant),
+            _ => None,
+        })?;
+        let Some(machine) = found else {
+            let what = "the members of the group don't know the machine that was asked for";
+            return Err(Failure::Unfit(what.into()));
+        };
+        let network = self.known().network.upgrade();
+        if let Some(network) = network {
+            network.know(&machine.key, &machine.addresses);
+        }
+        self.known().machines.insert(machine.client, machine.clone());
+        Ok(machine)
+    }
+
+    /// Asks the members of the group. They are believed when so many say the same that at least one of them does not
+    /// lie.
+    fn hear<T: Ord>(
+        &self,
+        errand: &Errand,
+        pick: impl Fn(Answer) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
         let (network, members) = {
             let known = self.known();
             (known.network.upgrade().ok_or(Failure::Stopped)?, known.members.clone())
         };
         let enough = members.len().saturating_sub(1) / 3 + 1;
-        let mut said: BTreeMap<Neighbour, usize> = BTreeMap::new();
+        let mut said: BTreeMap<T, usize> = BTreeMap::new();
         for member in &members {
-            let errand = base::encode(&Errand::Who(whom));
-            let answer = network.ask(member, errand, PATIENCE / 4);
+            let answer = network.ask(member, base::encode(errand), PATIENCE / 4);
             let answer = answer.and_then(|bytes| Ok(base::decode(&bytes, ANSWER_BYTES_MAX)?));
-            let Ok(Answer::Machine(machine)) = answer else { continue };
-            let is_meant = match whom {
-                Whom::Client(client) => machine.client == client,
-                Whom::Key(key) => machine.key == key,
-            };
-            let count = said.entry(machine.clone()).or_default();
-            *count += 1;
-            if is_meant && *count >= enough {
-                network.know(&machine.key, &machine.addresses);
-                self.known().machines.insert(machine.client, machine.clone());
-                return Ok(machine);
+            let Some(what) = answer.ok().and_then(&pick) else { continue };
+            *said.entry(what).or_default() += 1;
+            let believed = said.iter().any(|(_, count)| *count >= enough);
+            if believed {
+                return Ok(said.into_iter().find(|(_, count)| *count >= enough).map(|one| one.0));
             }
         }
-        let what = "the members of the group don't know the machine that was asked for".to_owned();
-        Err(Failure::Unfit(what))
+        Ok(None)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -177,6 +177,11 @@ impl Tree {
         let _ = self.on_mapped.set(Box::new(fetch));
     }
 
+    /// Whether the machine acts for the user with this number.
+    pub fn may_be(&self, uid: u32) -> bool {
+        self.desk.may_be(uid)
+    }
+
     /// Whether others may have the same tree, on other machines.
     pub fn is_shared(&self) -> bool {
         self.is_shared

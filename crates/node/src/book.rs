@@ -1,12 +1,19 @@
-//! The machines of a cell, as its group knows them: which client each is, and where it can be reached.
+//! The machines and users of a cell, as its group knows them: which client each machine is, where it can be
+//! reached, and for whom it acts.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
 
 use base::{Domain, Malformed, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize, io};
 use group::Rescue;
 use lease::Client;
-use overlay::{Certificate, Refused, Register, Revocation, Users, Vouched};
+use overlay::{
+    Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused, Register,
+    Revocation, Users, Vouched,
+};
 
 const WHEREABOUTS: Domain = Domain::new("whereabouts of a machine v1");
 
@@ -30,6 +37,9 @@ impl Whereabouts {
 pub struct Join {
     /// What it shows.
     pub certificate: Certificate,
+    /// The users who have agreed that it acts for them. At most [`Patrons::COUNT_MAX`].
+    #[borsh(deserialize_with = "read_consents")]
+    pub consents: Vec<Consent>,
     /// Where it can be reached.
     pub whereabouts: Whereabouts,
     /// The machine's own, over its whereabouts: else whoever has seen the certificate could move it elsewhere.
@@ -47,7 +57,12 @@ impl Join {
         heard: u64,
     ) -> Join {
         let signature = key.sign(WHEREABOUTS, &base::encode(&whereabouts));
-        Join { certificate, whereabouts, signature, heard }
+        Join { certificate, consents: Vec::new(), whereabouts, signature, heard }
+    }
+
+    /// The same, with what users have agreed to.
+    pub fn with(self, consents: Vec<Consent>) -> Join {
+        Join { consents, ..self }
     }
 
     /// What the certificate says, if all is as it seems, as far as can be told from this alone.
@@ -56,11 +71,18 @@ impl Join {
         let bytes = base::encode(&self.whereabouts);
         let signed = vouched.machine.verify(WHEREABOUTS, &bytes, &self.signature);
         signed.map_err(|_| Refused::KeyNotShown)?;
+        self.agreed(authority)?;
         Ok(vouched)
+    }
+
+    /// The keys of the users who have agreed.
+    fn agreed(&self, authority: &PublicKey) -> Result<BTreeSet<PublicKey>, Refused> {
+        let machine = self.certificate.machine();
+        self.consents.iter().map(|consent| consent.verify(authority, machine)).collect()
     }
 }
 
-/// The machines of a cell. At most [`Register::COUNT_MAX`].
+/// The machines of a cell, at most [`Register::COUNT_MAX`], and its users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Book {
     register: Register,
@@ -69,6 +91,9 @@ pub struct Book {
     /// How often, and from whom, the group had to go on. The last [`Book::RESCUES_MAX`].
     #[borsh(deserialize_with = "read_rescues")]
     rescues: Vec<Rescue>,
+    people: People,
+    /// Whether machines act only for users that are named and agree. So it is if the first one came so.
+    is_named: bool,
 }
 
 /// A machine of the cell.
@@ -81,6 +106,12 @@ pub struct Machine {
     /// When its certificate expires, in seconds since 1970. That is for those who let machines in, by their own
     /// clocks: it changes nothing that the group agrees on.
     pub expires: u64,
+    /// The key of the invitation that it came with: it has no other.
+    invitation: PublicKey,
+    /// For whom the authority lets it act.
+    pub patrons: Patrons,
+    /// The users who have agreed, by their keys. As many as there are patrons at the most.
+    agreed: BTreeSet<PublicKey>,
 }
 
 impl Book {
@@ -116,20 +147,85 @@ impl Book {
         self.machines.iter().map(|(client, machine)| (*client, machine))
     }
 
-    /// Whether the authority has sent a machine away.
+    /// Whether the authority has sent a machine away, or removed a user.
     pub fn is_revoked(&self, key: &PublicKey) -> bool {
         self.register.check(key).is_err()
     }
 
-    /// Sends a machine away, if the authority says so. Says which.
+    /// Whether machines of this cell act only for users that are named and agree.
+    pub fn is_named(&self) -> bool {
+        self.is_named
+    }
+
+    /// The users that the cell has, and those that were removed.
+    pub fn people(&self) -> &People {
+        &self.people
+    }
+
+    /// The users that a machine acts for; none if it acts for any.
+    pub fn served(&self, machine: &Machine) -> Option<Vec<Profile>> {
+        let Patrons::These(names) = &machine.patrons else { return None };
+        let known = names.iter().filter_map(|name| self.people.get(name));
+        let served = known
+            .filter(|user| machine.agreed.contains(&user.key) && !self.is_revoked(&user.key))
+            .cloned();
+        Some(served.collect())
+    }
+
+    /// The same by number.
+    fn users(&self, machine: &Machine) -> Users {
+        match self.served(machine) {
+            None => Users::Any,
+            Some(users) => {
+                Users::These(users.into_iter().map(|user| (user.uid, user.gids())).collect())
+            }
+        }
+    }
+
+    /// Does what the authority says. The machines for which something else holds now, and for whom they may act.
+    pub(crate) fn obey(
+        &mut self,
+        decree: &Decree,
+        authority: &PublicKey,
+    ) -> Result<Vec<(Client, Users)>, Refused> {
+        let key = decree.verify(authority)?;
+        match decree {
+            Decree::Revoke(revocation) => self.revoke(revocation, authority)?,
+            Decree::Enrol(enrolment) => self.enrol(enrolment, authority)?,
+        }
+        let concerned = self.machines.iter().filter(|(_, machine)| machine.agreed.contains(&key));
+        Ok(concerned.map(|(client, machine)| (*client, self.users(machine))).collect())
+    }
+
+    /// Whether a decree would change something, or why it must not.
+    pub(crate) fn judge(&self, decree: &Decree, authority: &PublicKey) -> Result<bool, Refused> {
+        match decree {
+            Decree::Revoke(revocation) => {
+                revocation.verify(authority).map(|(key, _)| !self.is_revoked(&key))
+            }
+            Decree::Enrol(enrolment) => {
+                let (user, at) = enrolment.verify(authority)?;
+                if self.is_revoked(&user.key) {
+                    return Err(Refused::UserRemoved(user.name.clone()));
+                }
+                self.people.check(user, at)
+            }
+        }
+    }
+
+    /// Sends a machine away, or removes a user.
     pub(crate) fn revoke(
         &mut self,
         revocation: &Revocation,
         authority: &PublicKey,
-    ) -> Result<PublicKey, Refused> {
-        let (machine, _) = revocation.verify(authority)?;
-        self.register.revoke(authority, revocation)?;
-        Ok(machine)
+    ) -> Result<(), Refused> {
+        self.register.revoke(authority, revocation).map(drop)
+    }
+
+    fn enrol(&mut self, enrolment: &Enrolment, authority: &PublicKey) -> Result<(), Refused> {
+        self.judge(&Decree::Enrol(enrolment.clone()), authority)?;
+        let (user, at) = enrolment.verify(authority)?;
+        self.people.enrol(user, at).map(drop)
     }
 
     /// Whether a client is the machine with this key.
@@ -141,11 +237,13 @@ impl Book {
     /// In a group without an authority: whoever is the first to speak as a client that was admitted is the
     /// only one from then on.
     pub(crate) fn come(&mut self, client: Client, key: &PublicKey) {
-        let whereabouts = Whereabouts::default();
         self.machines.entry(client).or_insert(Machine {
             key: *key,
-            whereabouts,
+            whereabouts: Whereabouts::default(),
             expires: u64::MAX,
+            invitation: *key,
+            patrons: Patrons::Any,
+            agreed: BTreeSet::new(),
         });
     }
 
@@ -156,23 +254,65 @@ impl Book {
         authority: &PublicKey,
     ) -> Result<(Client, Users), Refused> {
         let vouched = join.check(authority)?;
-        let (key, users, expires) = (vouched.machine, vouched.users().clone(), vouched.expires);
+        let (key, expires) = (vouched.machine, vouched.expires);
         self.register.check(&key)?;
         let whereabouts = join.whereabouts.clone();
+        let agreed = self.heeded(join, vouched.patrons(), authority)?;
         let known = self.machines.iter_mut().find(|(_, machine)| machine.key == key);
         if let Some((client, machine)) = known {
+            // Else it could take whatever another's invitation allows.
+            if machine.invitation != vouched.permit.invitation {
+                return Err(Refused::InvitationOther);
+            }
             if whereabouts.number > machine.whereabouts.number {
                 machine.whereabouts = whereabouts;
             }
             machine.expires = expires.max(machine.expires);
-            return Ok((*client, users));
+            machine.agreed.extend(agreed);
+            let client = *client;
+            return Ok((client, self.users(&self.machines[&client])));
+        }
+        let patrons = vouched.patrons().clone();
+        if self.is_named && patrons == Patrons::Any {
+            return Err(Refused::AnyUser);
         }
         let last = self.machines.last_key_value().map_or(0, |(client, _)| client.0);
         let next = last.checked_add(1).filter(|_| self.machines.len() < Register::COUNT_MAX);
         let client = Client(next.ok_or(Refused::InvitationsTooMany)?);
         self.register.admit(&vouched, join.heard)?;
-        self.machines.insert(client, Machine { key, whereabouts, expires });
+        self.is_named |= self.machines.is_empty() && patrons != Patrons::Any;
+        let invitation = vouched.permit.invitation;
+        let machine = Machine { key, whereabouts, expires, invitation, patrons, agreed };
+        let users = self.users(&machine);
+        self.machines.insert(client, machine);
         Ok((client, users))
+    }
+
+    /// Of the users who have agreed that a machine acts for them those who are known, and whom it may act for.
+    fn heeded(
+        &self,
+        join: &Join,
+        patrons: &Patrons,
+        authority: &PublicKey,
+    ) -> Result<BTreeSet<PublicKey>, Refused> {
+        let Patrons::These(names) = patrons else { return Ok(BTreeSet::new()) };
+        let mut agreed = join.agreed(authority)?;
+        agreed
+            .retain(|key| self.people.with_key(key).is_some_and(|user| names.contains(&user.name)));
+        Ok(agreed)
+    }
+
+    /// Whether a machine that is known says something of itself that was not known.
+    pub(crate) fn is_news(&self, client: Client, join: &Join, authority: &PublicKey) -> bool {
+        let (Some(known), Ok(vouched)) = (self.machines.get(&client), join.check(authority)) else {
+            return false;
+        };
+        let agreed = self.heeded(join, &known.patrons, authority).unwrap_or_default();
+        join.whereabouts.number > known.whereabouts.number
+            && join.whereabouts.addresses != known.whereabouts.addresses
+            || vouched.expires > known.expires
+            || vouched.permit.invitation != known.invitation
+            || !agreed.is_subset(&known.agreed)
     }
 }
 
@@ -181,6 +321,14 @@ fn read_addresses<R: io::Read>(reader: &mut R) -> io::Result<Vec<SocketAddr>> {
     match addresses.len() <= Whereabouts::ADDRESSES_MAX {
         true => Ok(addresses),
         false => Err(Malformed::new("a machine with more addresses than it may have").into()),
+    }
+}
+
+fn read_consents<R: io::Read>(reader: &mut R) -> io::Result<Vec<Consent>> {
+    let consents: Vec<Consent> = Vec::deserialize_reader(reader)?;
+    match consents.len() <= Patrons::COUNT_MAX {
+        true => Ok(consents),
+        false => Err(Malformed::new("more consents than a machine has users").into()),
     }
 }
 
@@ -199,3 +347,6 @@ fn read_machines<R: io::Read>(reader: &mut R) -> io::Result<BTreeMap<Client, Mac
         false => Err(Malformed::new("more machines than a cell may have").into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,13 +10,13 @@ use base::{Digest, Instant, Machine as _, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
 use group::{Charter, Decision, Notary, Replica, Rescue, Sealed, Seat, Tip};
 use lease::Client;
-use overlay::{Refused, Revocation};
+use overlay::{Decree, Refused};
 use wire::{Message, Slot};
 
 use crate::{
     Loaded, Settings,
     attendance::{Attendance, Look, Seating},
-    book::{Book, Join, Machine},
+    book::{Book, Join},
     graph::{self, Limits},
     order::{self, Order},
 };
@@ -49,8 +49,8 @@ pub enum Input {
     },
     /// A machine wants to be one of the cell, or says where it is now.
     Join(Box<Join>),
-    /// The authority sends a machine away, as somebody says.
-    Revoke(Revocation),
+    /// The authority says something, as somebody says.
+    Decree(Box<Decree>),
     /// All records of the log up to this mark are safe on disk.
     Persisted {
         /// The mark.
@@ -85,11 +85,11 @@ pub enum Output {
         /// Which client it is, or why it may not be one.
         outcome: Result<Client, Refused>,
     },
-    /// A machine was sent away, or was to be.
-    Revoked {
-        /// The machine's key.
-        machine: PublicKey,
-        /// Why it may stay, if it may.
+    /// What the authority has said of somebody holds now, or does not.
+    Decreed {
+        /// Their key.
+        subject: PublicKey,
+        /// Why it does not, if so.
         outcome: Result<(), Refused>,
     },
     /// The authority has let the group go on from this member, which is safe now.
@@ -189,8 +189,8 @@ pub struct Member<N> {
     due: VecDeque<Due>,
     /// So many commands of the first are applied, and have had so much to say.
     done: (usize, u32),
-    /// The one after these, if it is only half applied: records were absent.
-    begun: Option<Command>,
+    /// What is left of the one after these, if it is only half applied: records were absent.
+    begun: VecDeque<Command>,
     /// What follows from decisions up to this one has been said already.
     said: u64,
     /// How many messages made no sense.
@@ -232,7 +232,7 @@ impl<N: Notary + Clone> Member<N> {
         assert!(order::BYTES_MAX <= limits.held_bytes_max, "a command may wait for the log");
         let (due, admitting) = Default::default();
         let (said, malformed, strange) = (0, 0, 0);
-        let (done, begun) = ((0, 0), None);
+        let (done, begun) = ((0, 0), VecDeque::new());
         Member {
             settings,
             limits,
@@ -449,17 +449,9 @@ impl<N: Notary + Clone> Member<N> {
     fn on_join(&mut self, now: Instant, join: Box<Join>, out: &mut Vec<Output>) {
         let machine = *join.certificate.machine();
         let Some(authority) = &self.identity.authority else { return };
-        let checked = join.check(authority).map(|vouched| vouched.expires);
-        let known = self.book.client(&machine).filter(|client| {
-            let known = self.book.machine(*client);
-            let is_news = |known: &Machine| {
-                join.whereabouts.number > known.whereabouts.number
-                    && join.whereabouts.addresses != known.whereabouts.addresses
-                    || checked.as_ref().is_ok_and(|expires| *expires > known.expires)
-            };
-            !known.is_some_and(is_news)
-        });
-        match (checked.map(drop), known) {
+        let known = self.book.client(&machine);
+        let known = known.filter(|client| !self.book.is_news(*client, &join, authority));
+        match (join.check(authority).map(drop), known) {
             (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
             (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
                 out.push(Output::Joined { machine, outcome: Ok(client) });
@@ -468,16 +460,16 @@ impl<N: Notary + Clone> Member<N> {
         }
     }
 
-    fn on_revoke(&mut self, now: Instant, revocation: Revocation, out: &mut Vec<Output>) {
+    fn on_decree(&mut self, now: Instant, decree: Box<Decree>, out: &mut Vec<Output>) {
         let Some(authority) = &self.identity.authority else { return };
-        // One that the authority has not made is for no machine at all.
-        let Ok((machine, _)) = revocation.verify(authority) else {
+        // One that the authority has not made is for nobody at all.
+        let Ok(subject) = decree.verify(authority) else {
             self.strange += 1;
             return;
         };
-        match self.book.is_revoked(&machine) {
-            true => out.push(Output::Revoked { machine, outcome: Ok(()) }),
-            false => self.order(now, Order::Revoke(revocation), out),
+        match self.book.judge(&decree, authority) {
+            Ok(true) => self.order(now, Order::Decree(decree), out),
+            known => out.push(Output::Decreed { subject, outcome: known.map(drop) }),
         }
     }
 
@@ -561,28 +553,28 @@ impl<N: Notary + Clone> Member<N> {
         // Who goes on alone knows nothing of what the others have promised last.
         for number in done..batch.commands.len() + usize::from(rescue.is_some()) {
             self.done = (number, index);
-            let begun = self.begun.take();
-            let command = begun.or_else(|| match batch.commands.get(number) {
-                Some(bytes) => self.command_of(bytes, is_news, out),
-                None => Some(Command::Void),
-            });
-            let Some(command) = command else { continue };
-            let mut responses = Vec::new();
-            if let Err(absent) = self.directory.apply(batch.time, &command, &mut responses) {
-                self.begun = Some(command);
-                return Err(absent);
-            }
-            if let Command::Admit { client, .. } = &command {
-                self.admitting.remove(client);
-            }
-            for (to, response) in responses {
-                let height = decision.height;
-                let epoch = rescue.map_or(self.applied.epoch, |_| height + 1);
-                if is_news {
-                    let bytes = wire::seal(&Message::Response(response));
-                    out.push(Output::Send { to, slot: Slot { epoch, height, index }, bytes });
+            if self.begun.is_empty() {
+                match batch.commands.get(number) {
+                    Some(bytes) => self.begun = self.commands_of(bytes, is_news, out),
+                    None => self.begun.push_back(Command::Void),
                 }
-                index += 1;
+            }
+            while let Some(command) = self.begun.front() {
+                let mut responses = Vec::new();
+                self.directory.apply(batch.time, command, &mut responses)?;
+                if let Some(Command::Admit { client, .. }) = self.begun.pop_front() {
+                    self.admitting.remove(&client);
+                }
+                for (to, response) in responses {
+                    let height = decision.height;
+                    let epoch = rescue.map_or(self.applied.epoch, |_| height + 1);
+                    if is_news {
+                        let bytes = wire::seal(&Message::Response(response));
+                        out.push(Output::Send { to, slot: Slot { epoch, height, index }, bytes });
+                    }
+                    index += 1;
+                }
+                self.done = (number, index);
             }
         }
         self.done = (0, 0);
@@ -599,13 +591,22 @@ impl<N: Notary + Clone> Member<N> {
         Ok(())
     }
 
-    /// The command, if its author may want it.
-    fn command_of(
+    /// The commands that an order is, if its author may want it.
+    fn commands_of(
         &mut self,
         bytes: &[u8],
         is_news: bool,
         out: &mut Vec<Output>,
-    ) -> Option<Command> {
+    ) -> VecDeque<Command> {
+        self.try_commands_of(bytes, is_news, out).unwrap_or_default()
+    }
+
+    fn try_commands_of(
+        &mut self,
+        bytes: &[u8],
+        is_news: bool,
+        out: &mut Vec<Output>,
+    ) -> Option<VecDeque<Command>> {
         match Order::of(bytes).ok()? {
             Order::Do { command, by } => {
                 if let (Command::Heard { client, .. }, Some((key, _))) = (&command, &by) {
@@ -616,7 +617,7 @@ impl<N: Notary + Clone> Member<N> {
                         return None;
                     }
                 }
-                Some(command)
+                Some([command].into())
             }
             Order::Join(join) => {
                 let admitted = self.book.admit(&join, &self.identity.authority?);
@@ -628,20 +629,22 @@ impl<N: Notary + Clone> Member<N> {
                     out.push(Output::Joined { machine: *join.certificate.machine(), outcome });
                 }
                 let (client, users) = admitted.ok()?;
-                Some(Command::Admit { client, users })
+                Some([Command::Admit { client, users }].into())
             }
-            Order::Revoke(revocation) => {
+            Order::Decree(decree) => {
                 let authority = self.identity.authority?;
-                let (machine, _) = revocation.verify(&authority).ok()?;
-                let outcome = self.book.revoke(&revocation, &authority).map(drop);
+                let subject = decree.verify(&authority).ok()?;
+                let obeyed = self.book.obey(&decree, &authority);
                 if let Some(attendance) = &mut self.attendance {
                     attendance.on_change();
                 }
                 if is_news {
-                    out.push(Output::Revoked { machine, outcome });
+                    let outcome = obeyed.as_ref().map(drop).map_err(Clone::clone);
+                    out.push(Output::Decreed { subject, outcome });
                 }
-                // Nobody hears it any more, so its leases end with its session.
-                None
+                // Nobody hears a machine that was sent away, so its leases end with its session.
+                let admit = |(client, users)| Command::Admit { client, users };
+                Some(obeyed.ok()?.into_iter().map(admit).collect())
             }
         }
     }
@@ -660,7 +663,8 @@ impl<N: Notary + Clone> Member<N> {
         assert_eq!(applied, tip, "the state belongs to where it was taken");
         let restored = Directory::restore_whole(self.settings.clone(), &rest, records);
         self.directory = restored.expect("a state that enough vouch for");
-        (self.book, self.applied, self.done, self.begun) = (book, applied, (0, 0), None);
+        (self.book, self.applied, self.done) = (book, applied, (0, 0));
+        self.begun.clear();
         self.due.clear();
         if let Some(attendance) = &mut self.attendance {
             attendance.on_change();
@@ -699,7 +703,7 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
                 self.order(now, Order::Do { command, by: None }, out);
             }
             Input::Join(join) => self.on_join(now, join, out),
-            Input::Revoke(revocation) => self.on_revoke(now, revocation, out),
+            Input::Decree(decree) => self.on_decree(now, decree, out),
             Input::Persisted { mark } => {
                 self.group(now, group::Input::Persisted { mark }, out);
             }

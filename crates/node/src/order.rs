@@ -4,7 +4,7 @@ use base::{Digest, Malformed, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 use directory::Command;
 use group::{Notary, Seal, Sealable as _};
-use overlay::Revocation;
+use overlay::Decree;
 use wire::Said;
 
 use crate::book::Join;
@@ -24,8 +24,8 @@ pub enum Order {
     },
     /// A machine wants to be one of the cell; its certificate answers for it.
     Join(Box<Join>),
-    /// The authority sends a machine away; its seal is on it.
-    Revoke(Revocation),
+    /// The authority says something; its signature is on it.
+    Decree(Box<Decree>),
 }
 
 impl Order {
@@ -51,8 +51,8 @@ impl Order {
             Order::Do { command: Command::Tick, by: None } => true,
             Order::Do { .. } => false,
             Order::Join(join) => authority.is_some_and(|authority| join.check(authority).is_ok()),
-            Order::Revoke(revocation) => {
-                authority.is_some_and(|authority| revocation.verify(authority).is_ok())
+            Order::Decree(decree) => {
+                authority.is_some_and(|authority| decree.verify(authority).is_ok())
             }
         }
     }

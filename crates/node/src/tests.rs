@@ -250,7 +250,7 @@ mod joining {
     use std::net::SocketAddr;
 
     use group::{Notary as _, Sealable as _};
-    use overlay::{Invitation, Refused, Terms};
+    use overlay::{Invitation, Patrons, Refused, Terms};
     use wire::Said;
 
     use super::*;
@@ -263,8 +263,11 @@ mod joining {
     }
 
     fn invitation(seed: u8) -> Invitation {
-        let terms =
-            Terms { expires: NOW + 60, certificate_expires_max: NOW + 1_000, users: Users::Any };
+        let terms = Terms {
+            expires: NOW + 60,
+            certificate_expires_max: NOW + 1_000,
+            patrons: Patrons::Any,
+        };
         Invitation::new(&authority(), [seed; 32], terms).unwrap()
     }
 
@@ -373,8 +376,11 @@ mod joining {
     #[test]
     fn a_certificate_of_another_cell_does_not_even_reach_the_log() {
         let mut scene = scene();
-        let terms =
-            Terms { expires: NOW + 60, certificate_expires_max: NOW + 1_000, users: Users::Any };
+        let terms = Terms {
+            expires: NOW + 60,
+            certificate_expires_max: NOW + 1_000,
+            patrons: Patrons::Any,
+        };
         let other = Invitation::new(&SecretKey::from_seed([51; 32]), [1; 32], terms).unwrap();
         let outcomes = scene.join(join(&other, 11, NOW));
         assert!(matches!(outcomes[..], [Err(Refused::CellOther { .. })]), "{outcomes:?}");

@@ -5,6 +5,8 @@ use std::fmt;
 use base::{Digest, Domain, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use crate::refused::Refused;
+
 const NAME: Domain = Domain::new("name of a cell v1");
 
 /// The name of a cell: a digest of its authority's key, so nobody else can speak for it.
@@ -20,6 +22,14 @@ impl Cell {
     /// The name as a digest.
     pub const fn digest(&self) -> &Digest {
         &self.0
+    }
+}
+
+/// Refuses what is of another cell.
+pub(crate) fn check_cell(found: &PublicKey, wanted: &PublicKey) -> Result<(), Refused> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(Refused::CellOther { found: Cell::of(found), wanted: Cell::of(wanted) }),
     }
 }
 

@@ -4,10 +4,12 @@ use base::{Digest, Domain, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
+    cell::check_cell,
+    patrons::Patrons,
     permit::Permit,
     refused::Refused,
+    renewal::Renewal,
     signed::{Signed, Statement},
-    users::Users,
 };
 
 const PROOF: Domain = Domain::new("possession of a machine's key v1");
@@ -39,6 +41,8 @@ pub struct Certificate {
     grant: Signed<Grant>,
     /// By the machine's own key, over what the invitation has signed.
     proof: Signature,
+    /// By the authority, if it lasts longer than the invitation has said.
+    renewal: Option<Renewal>,
 }
 
 /// What a certificate that is good says.
@@ -60,14 +64,15 @@ impl Vouched<'_> {
     }
 
     /// The users that it may act for.
-    pub fn users(&self) -> &Users {
-        &self.permit.users
+    pub fn patrons(&self) -> &Patrons {
+        &self.permit.patrons
     }
 }
 
 impl Certificate {
     /// The most bytes that one takes.
-    pub const BYTES_MAX: usize = 4 + Permit::BYTES_MAX + 64 + 4 + Grant::BYTES_MAX + 64 + 64;
+    pub const BYTES_MAX: usize =
+        4 + Permit::BYTES_MAX + 64 + 4 + Grant::BYTES_MAX + 64 + 64 + 1 + Renewal::BYTES_MAX;
 
     pub(crate) fn new(
         permit: &Signed<Permit>,
@@ -78,7 +83,12 @@ impl Certificate {
         let grant = Grant { permit: permit.digest(), machine: machine.public(), expires };
         let grant = Signed::new(grant, invitation);
         let proof = machine.sign(PROOF, grant.bytes());
-        Certificate { permit: permit.clone(), grant, proof }
+        Certificate { permit: permit.clone(), grant, proof, renewal: None }
+    }
+
+    /// The same, for longer.
+    pub fn renewed(&self, renewal: Renewal) -> Certificate {
+        Certificate { renewal: Some(renewal), ..self.clone() }
     }
 
     /// The machine that it is about, if it is good.
@@ -99,10 +109,14 @@ impl Certificate {
         if grant.expires > permit.certificate_expires_max {
             return Err(Refused::CertificateTooLong);
         }
-        if now >= grant.expires {
-            return Err(Refused::CertificateExpired { seconds: now - grant.expires });
+        let renewed = self.renewal.as_ref();
+        let renewed =
+            renewed.map(|renewal| renewal.verify(authority, &grant.machine)).transpose()?;
+        let expires = renewed.unwrap_or(grant.expires).max(grant.expires);
+        if now >= expires {
+            return Err(Refused::CertificateExpired { seconds: now - expires });
         }
-        Ok(Vouched { machine: grant.machine, expires: grant.expires, permit })
+        Ok(Vouched { machine: grant.machine, expires, permit })
     }
 }
 
@@ -112,9 +126,6 @@ pub(crate) fn verify_permit<'a>(
     authority: &PublicKey,
 ) -> Result<&'a Permit, Refused> {
     let claim = permit.claim();
-    if claim.authority != *authority {
-        let (found, wanted) = (claim.cell(), crate::Cell::of(authority));
-        return Err(Refused::CellOther { found, wanted });
-    }
+    check_cell(&claim.authority, authority)?;
     permit.verify(authority).map_err(|_| Refused::PermitForged)
 }

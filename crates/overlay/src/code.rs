@@ -16,7 +16,7 @@ use crate::{
 };
 
 const PREFIX: &str = "croft1";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CHECKSUM: Domain = Domain::new("checksum of an invitation's code v1");
 const CHECKSUM_SIZE: usize = 4;
 /// Five bits each.

@@ -6,10 +6,10 @@ use base::{PublicKey, SecretKey};
 
 use crate::{
     certificate::{Certificate, verify_permit},
+    patrons::Patrons,
     permit::Permit,
     refused::Refused,
     signed::Signed,
-    users::Users,
 };
 
 /// What an authority allows.
@@ -20,7 +20,7 @@ pub struct Terms {
     /// Until when a certificate made with it may last, in seconds since 1970.
     pub certificate_expires_max: u64,
     /// For whom the machine may act.
-    pub users: Users,
+    pub patrons: Patrons,
 }
 
 /// A permit with the key that it names. Whoever has it can make a machine one of the cell, once.
@@ -33,8 +33,8 @@ pub struct Invitation {
 impl Invitation {
     /// Invites one machine. The seed is fresh entropy, used for nothing else.
     pub fn new(authority: &SecretKey, seed: [u8; 32], terms: Terms) -> Result<Invitation, Refused> {
-        let Terms { expires, certificate_expires_max, users } = terms;
-        if !users.fit(Permit::USERS_MAX) {
+        let Terms { expires, certificate_expires_max, patrons } = terms;
+        if !patrons.is_bounded() {
             return Err(Refused::UsersTooMany);
         }
         let key = SecretKey::from_seed(seed);
@@ -44,7 +44,7 @@ impl Invitation {
             invitation,
             expires,
             certificate_expires_max,
-            users,
+            patrons,
         };
         Ok(Invitation { permit: Signed::new(permit, authority), key })
     }

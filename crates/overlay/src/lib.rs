@@ -3,8 +3,12 @@
 //! Certificates first. Reading order: a [`Cell`] is known by the key of its authority, which
 //! signs a [`Permit`]; an [`Invitation`] is a permit with the one-use key that it names, and whoever has it
 //! makes one machine's [`Certificate`] with it, while the authority is away. An invitation travels as a
-//! [`Code`]. A [`Revocation`] takes a machine's certificates back; a [`Register`] is what the machines of a
-//! cell agree on: which machine was first to use an invitation, and which are revoked.
+//! [`Code`]. A [`Renewal`] lets a certificate last longer, and a [`Renewer`] knows when to ask for one. A [`Revocation`] takes a key back, a machine's or a user's; a [`Register`] is what the machines of a
+//! cell agree on: which machine was first to use an invitation, and which keys are revoked.
+//!
+//! Users: the authority says by an [`Enrolment`] who somebody is, and a cell remembers that as its [`People`]. A
+//! permit names a machine's [`Patrons`]; each of them has to agree, by a [`Consent`], before the machine acts for
+//! them. A [`Decree`] is whatever the authority says to a whole cell.
 //!
 //! Then places. From a machine's number follow the [`Position`]s at which it may stand, and whoever sees its
 //! certificate can check a [`Claim`] (K3). The [`Ring`] is who stands where; a [`Rule`] says who is responsible
@@ -28,8 +32,13 @@ mod cell;
 mod signed;
 
 mod certificate;
+mod patrons;
 mod permit;
+mod renewal;
 mod revocation;
+mod user;
+
+mod decree;
 
 mod code;
 mod invitation;
@@ -53,19 +62,23 @@ pub mod optimal;
 pub use cell::Cell;
 pub use certificate::{Certificate, Vouched};
 pub use code::{Code, Text};
+pub use decree::Decree;
 pub use fingers::{Fingers, Hop, LEVELS_MAX, Link, aim, levels};
 pub use invitation::{Invitation, Terms};
 pub use mover::Mover;
+pub use patrons::{Patrons, UserName};
 pub use permit::Permit;
 pub use policy::{Balance, Choice, Joining, Pick, Policy, Restless, Step};
 pub use position::{Claim, Position};
 pub use refresh::{Refresh, Refresher};
 pub use refused::Refused;
 pub use register::{Admission, Register};
+pub use renewal::{Renewal, Renewer};
 pub use revocation::Revocation;
 pub use ring::Ring;
 pub use rule::{Exchange, Gap, Neighbour, Rule};
 pub use standing::{Standing, Work};
+pub use user::{Consent, Enrolment, People, Profile};
 pub use users::Users;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What the authority of a cell allows whoever has an invitation.
 
-use base::{Digest, Domain, Malformed, PublicKey};
-use borsh::{BorshDeserialize, BorshSerialize, io};
+use base::{Digest, Domain, PublicKey};
+use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::{cell::Cell, signed::Statement, users::Users};
+use crate::{cell::Cell, patrons::Patrons, signed::Statement};
 
 const NUMBER: Domain = Domain::new("number of a machine v1");
 
@@ -18,17 +18,11 @@ pub struct Permit {
     pub expires: u64,
     /// A certificate may last until this moment and no longer, in seconds since 1970.
     pub certificate_expires_max: u64,
-    /// The users that the machine may act for: at most [`Permit::USERS_MAX`], and as many memberships of
-    /// groups.
-    #[borsh(deserialize_with = "read_users")]
-    pub users: Users,
+    /// The users that the machine may act for.
+    pub patrons: Patrons,
 }
 
 impl Permit {
-    /// The most users that a permit can name, and the most groups that they are in, counted for each: it has
-    /// to fit into a code that people pass on. Who acts for more acts for any.
-    pub const USERS_MAX: usize = 64;
-
     /// The cell that it is for, if the authority has signed it.
     pub fn cell(&self) -> Cell {
         Cell::of(&self.authority)
@@ -42,16 +36,8 @@ impl Permit {
 }
 
 impl Statement for Permit {
-    const SIGNED: Domain = Domain::new("permit of an invitation v1");
+    const SIGNED: Domain = Domain::new("permit of an invitation v2");
     const NAMED: Domain = Domain::new("name of a permit v1");
-    // Two keys, two moments, which users, how many, and each user with a count of groups, and each group.
-    const BYTES_MAX: usize = 64 + 16 + 1 + 4 + 12 * Permit::USERS_MAX;
-}
-
-fn read_users<R: io::Read>(reader: &mut R) -> io::Result<Users> {
-    let users = Users::deserialize_reader(reader)?;
-    match users.fit(Permit::USERS_MAX) {
-        true => Ok(users),
-        false => Err(Malformed::new("a permit names more users than it may").into()),
-    }
+    // Two keys, two moments, and for whom.
+    const BYTES_MAX: usize = 64 + 16 + Patrons::BYTES_MAX;
 }

@@ -4,7 +4,12 @@ use std::fmt;
 
 use base::Malformed;
 
-use crate::{cell::Cell, code::Code, permit::Permit};
+use crate::{
+    cell::Cell,
+    code::Code,
+    patrons::{Patrons, UserName},
+    user::{People, Profile},
+};
 
 /// Why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +58,30 @@ pub enum Refused {
     PositionForged,
     /// More users than a permit can name.
     UsersTooMany,
+    /// It would act for any user, in a cell whose machines do not.
+    AnyUser,
+    /// The machine came with another invitation.
+    InvitationOther,
+    /// The authority has not signed who the user is.
+    EnrolmentForged,
+    /// The name is that of a user with another key or number.
+    NameTaken(UserName),
+    /// This user has the number or the key.
+    UserTaken(UserName),
+    /// The authority has removed the user.
+    UserRemoved(UserName),
+    /// No more users can be remembered.
+    PeopleTooMany,
+    /// A user is in more groups than may be.
+    GroupsTooMany,
+    /// The authority has not signed the renewal.
+    RenewalForged,
+    /// The renewal is that of another machine.
+    RenewalOther,
+    /// The user has not signed the consent.
+    ConsentForged,
+    /// The consent is for another machine.
+    ConsentOther,
     /// More addresses than a code can name.
     AddressesTooMany,
     /// The text is no code of ours.
@@ -133,9 +162,53 @@ impl fmt::Display for Refused {
             ),
             Refused::UsersTooMany => write!(
                 f,
-                "an invitation names at most {} users, and as many memberships of groups: name fewer, or \
-                 let the machine act for any",
-                Permit::USERS_MAX
+                "an invitation names at most {} users: name fewer, or let the machine act for any",
+                Patrons::COUNT_MAX
+            ),
+            Refused::AnyUser => f.write_str(
+                "in this cell machines act only for users that are named and agree: ask for an \
+                 invitation that names them",
+            ),
+            Refused::InvitationOther => f.write_str(
+                "this machine joined with another invitation: to come with this one, join from a new \
+                 directory",
+            ),
+            Refused::EnrolmentForged => f.write_str(
+                "the cell's authority has not signed who this user is: enrol them with the authority's key",
+            ),
+            Refused::NameTaken(name) => write!(
+                f,
+                "{name} is, or was, a user with another key or number: choose another name"
+            ),
+            Refused::UserTaken(name) => write!(
+                f,
+                "this number or key is, or was, that of {name}: choose another, since files may still be theirs"
+            ),
+            Refused::UserRemoved(name) => write!(
+                f,
+                "{name} was removed, and stays so: enrol them under another name and number"
+            ),
+            Refused::PeopleTooMany => write!(
+                f,
+                "a cell has at most {} users in all its life: no more can be enrolled",
+                People::COUNT_MAX
+            ),
+            Refused::GroupsTooMany => write!(
+                f,
+                "a user is in at most {} groups besides their own: name fewer of them",
+                Profile::GROUPS_MAX
+            ),
+            Refused::RenewalForged => f.write_str(
+                "the cell's authority has not signed this renewal: ask for one where the authority's key is",
+            ),
+            Refused::RenewalOther => f.write_str(
+                "the renewal is that of another machine: ask for one on this machine",
+            ),
+            Refused::ConsentForged => f.write_str(
+                "the user has not signed this consent: let them agree anew, with their own key",
+            ),
+            Refused::ConsentOther => f.write_str(
+                "the user has agreed to another machine: let them agree on this one",
             ),
             Refused::AddressesTooMany => write!(
                 f,

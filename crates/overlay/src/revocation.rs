@@ -1,10 +1,10 @@
-//! That a machine is no longer of a cell.
+//! That a machine or a user is no longer of a cell.
 
 use base::{Domain, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
-    cell::Cell,
+    cell::check_cell,
     refused::Refused,
     signed::{Signed, Statement},
 };
@@ -22,8 +22,8 @@ impl Statement for Withdrawal {
     const BYTES_MAX: usize = 32 + 32 + 8;
 }
 
-/// The authority's word that a machine is no longer of its cell. It holds for every certificate of that key,
-/// also for later ones: who has been sent away comes back with a new key.
+/// The authority's word that a key, of a machine or of a user, is no longer of its cell. It holds for every
+/// certificate of that key, also for later ones: who has been sent away comes back with a new key.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Revocation(Signed<Withdrawal>);
 
@@ -40,10 +40,7 @@ impl Revocation {
     /// Which machine was sent away and when, if the authority of this cell says so.
     pub fn verify(&self, authority: &PublicKey) -> Result<(PublicKey, u64), Refused> {
         let claim = self.0.claim();
-        if claim.authority != *authority {
-            let (found, wanted) = (Cell::of(&claim.authority), Cell::of(authority));
-            return Err(Refused::CellOther { found, wanted });
-        }
+        check_cell(&claim.authority, authority)?;
         let withdrawal = self.0.verify(authority).map_err(|_| Refused::RevocationForged)?;
         Ok((withdrawal.machine, withdrawal.at))
     }

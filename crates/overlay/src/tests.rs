@@ -1,16 +1,13 @@
 //! What a cell believes of machines, and what it does not.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::SocketAddr,
-};
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use base::{Digest, Domain, PublicKey, SecretKey, decode, encode};
 use proptest::prelude::*;
 
 use crate::{
-    Admission, Cell, Certificate, Claim, Code, Invitation, Permit, Refused, Register, Revocation,
-    Terms, Users, signed::Signed,
+    Admission, Cell, Certificate, Claim, Code, Invitation, Patrons, Permit, Refused, Register,
+    Renewal, Revocation, Terms, UserName, signed::Signed,
 };
 
 /// An invitation can be used until here.
@@ -28,11 +25,15 @@ fn authority() -> SecretKey {
 }
 
 fn terms() -> Terms {
-    Terms { expires: EXPIRES, certificate_expires_max: LASTS, users: Users::Any }
+    Terms { expires: EXPIRES, certificate_expires_max: LASTS, patrons: Patrons::Any }
 }
 
-fn some_users() -> Users {
-    Users::These(BTreeMap::from([(7, BTreeSet::from([7, 20])), (8, BTreeSet::new())]))
+fn user(name: &str) -> UserName {
+    UserName::new(name).unwrap()
+}
+
+fn some_users() -> Patrons {
+    Patrons::These([user("alice"), user("bob")].into())
 }
 
 fn invitation(seed: u8) -> Invitation {
@@ -95,13 +96,13 @@ fn read_changed(change: impl FnOnce(&mut Vec<u8>)) -> Result<Code, Refused> {
 #[test]
 fn a_machine_is_certified_by_an_invitation_while_the_authority_is_away() {
     let machine = key(3);
-    let terms = Terms { users: some_users(), ..terms() };
+    let terms = Terms { patrons: some_users(), ..terms() };
     let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
     let certificate = invitation.certify(&machine, 5_000).unwrap();
     let authority = authority().public();
     let vouched = certificate.verify(&authority, 10).unwrap();
     assert_eq!((vouched.machine, vouched.expires), (machine.public(), 5_000));
-    assert_eq!(*vouched.users(), some_users());
+    assert_eq!(*vouched.patrons(), some_users());
     assert_eq!(vouched.permit.cell(), Cell::of(&authority));
     assert_eq!(*certificate.machine(), machine.public());
 }
@@ -153,6 +154,36 @@ fn nobody_makes_a_certificate_last_longer_than_the_authority_allows() {
 }
 
 #[test]
+fn a_renewed_certificate_lasts_longer_and_says_the_same_besides() {
+    let terms = Terms { patrons: some_users(), ..terms() };
+    let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
+    let before = invitation.certify(&key(3), 5_000).unwrap();
+    let after = before.renewed(Renewal::new(&authority(), key(3).public(), 3 * LASTS));
+    let authority_key = authority().public();
+    let (before, after) = (
+        before.verify(&authority_key, 0).unwrap(),
+        after.verify(&authority_key, 3 * LASTS - 1).unwrap(),
+    );
+    assert_eq!((before.expires, after.expires), (5_000, 3 * LASTS));
+    assert_eq!((before.machine, before.permit), (after.machine, after.permit));
+    assert_eq!(before.number(), after.number());
+}
+
+#[test]
+fn a_certificate_with_a_renewal_that_is_none_of_its_own_is_refused() {
+    let certificate = certificate(2, &key(3));
+    let by = |authority: &SecretKey, machine: u8| {
+        let renewal = Renewal::new(authority, key(machine).public(), 3 * LASTS);
+        verify(&certificate.renewed(renewal), 0)
+    };
+    assert_eq!(by(&authority(), 4), Err(Refused::RenewalOther));
+    assert!(matches!(by(&key(9), 3), Err(Refused::CellOther { .. })));
+    // One that is shorter takes nothing away.
+    let shorter = certificate.renewed(Renewal::new(&authority(), key(3).public(), 7));
+    assert_eq!(verify(&shorter, LASTS - 1), Ok(key(3).public()));
+}
+
+#[test]
 fn a_permit_that_only_names_the_authority_is_refused() {
     let own = key(2);
     let permit = invitation(2).permit().clone();
@@ -173,7 +204,7 @@ fn a_certificate_by_another_key_than_the_invitations_is_refused() {
 #[test]
 fn a_certificate_stays_with_the_permit_that_it_was_made_with() {
     let wide = invitation(2);
-    let narrow = Terms { users: some_users(), ..terms() };
+    let narrow = Terms { patrons: some_users(), ..terms() };
     let narrow = Invitation::new(&authority(), [2; 32], narrow).unwrap();
     let mut bytes = encode(wide.parts().1);
     let certificate = encode(&narrow.certify(&key(3), LASTS).unwrap());
@@ -186,7 +217,7 @@ fn a_certificate_stays_with_the_permit_that_it_was_made_with() {
 fn nobody_certifies_a_key_that_they_do_not_have() {
     let mut bytes = encode(&certificate(2, &key(3)));
     let other = encode(&certificate(2, &key(4)));
-    let proof = bytes.len() - 64;
+    let proof = bytes.len() - 65;
     bytes[proof..].copy_from_slice(&other[proof..]);
     let certificate: Certificate = decode(&bytes, Certificate::BYTES_MAX).unwrap();
     assert_eq!(verify(&certificate, 0), Err(Refused::KeyNotShown));
@@ -293,29 +324,28 @@ fn a_register_with_more_in_it_than_it_may_is_malformed() {
 
 #[test]
 fn an_invitation_names_no_more_users_than_fit() {
-    let users = |count: u32, groups: u32| {
-        Users::These((0..count).map(|uid| (uid, (0..groups).collect())).collect())
-    };
-    let max = Permit::USERS_MAX as u32;
-    let invite = |users| {
-        let terms = Terms { users, ..terms() };
+    let users =
+        |count| Patrons::These((0..count).map(|number| user(&format!("u{number}"))).collect());
+    let max = Patrons::COUNT_MAX;
+    let invite = |patrons| {
+        let terms = Terms { patrons, ..terms() };
         Invitation::new(&authority(), [2; 32], terms).map(|_| ())
     };
-    assert_eq!(invite(users(max, 1)), Ok(()));
-    assert_eq!(invite(users(max + 1, 0)), Err(Refused::UsersTooMany));
-    assert_eq!(invite(users(1, max + 1)), Err(Refused::UsersTooMany));
-    let permit = Permit { users: users(max + 1, 0), ..invitation(2).permit().clone() };
+    assert_eq!(invite(users(max)), Ok(()));
+    assert_eq!(invite(users(max + 1)), Err(Refused::UsersTooMany));
+    let permit = Permit { patrons: users(max + 1), ..invitation(2).permit().clone() };
     let malformed = decode::<Permit>(&encode(&permit), 10_000).unwrap_err().to_string();
     assert!(malformed.contains("more users than it may"), "{malformed}");
 }
 
 #[test]
 fn the_largest_of_each_fits_into_its_bound_exactly() {
-    let max = Permit::USERS_MAX as u32;
-    let users = Users::These((0..max).map(|uid| (uid, BTreeSet::from([uid]))).collect());
-    let terms = Terms { users, ..terms() };
+    let width = UserName::BYTES_MAX - 1;
+    let longest = (0..Patrons::COUNT_MAX).map(|number| user(&format!("u{number:0width$}")));
+    let terms = Terms { patrons: Patrons::These(longest.collect()), ..terms() };
     let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
     let certificate = invitation.certify(&key(3), LASTS).unwrap();
+    let certificate = certificate.renewed(Renewal::new(&authority(), key(3).public(), 2 * LASTS));
     assert_eq!(encode(&certificate).len(), Certificate::BYTES_MAX);
     let revocation = Revocation::new(&authority(), key(3).public(), 5);
     assert_eq!(encode(&revocation).len(), Revocation::BYTES_MAX);
@@ -363,7 +393,7 @@ fn a_typing_error_is_called_one() {
 fn a_code_that_was_changed_on_purpose_is_no_typing_error() {
     assert!(read_changed(|_| {}).is_ok());
     let refused = |change: fn(&mut Vec<u8>)| read_changed(change).unwrap_err();
-    assert_eq!(refused(|bytes| bytes[0] = 2), Refused::CodeVersion { version: 2 });
+    assert_eq!(refused(|bytes| bytes[0] = 9), Refused::CodeVersion { version: 9 });
     assert_eq!(refused(|bytes| bytes[1] ^= 1), Refused::KeyOther);
     // When it expires, which the authority has signed.
     assert_eq!(refused(|bytes| bytes[33 + 4 + 64] ^= 1), Refused::PermitForged);
@@ -410,7 +440,11 @@ fn secrets_are_not_printed() {
 #[test]
 fn every_flipped_bit_of_a_certificate_or_a_revocation_is_refused() {
     let authority = authority();
-    let certificate = encode(&certificate(2, &key(3)));
+    let terms = Terms { patrons: some_users(), ..terms() };
+    let invitation = Invitation::new(&authority, [2; 32], terms).unwrap();
+    let certificate = invitation.certify(&key(3), LASTS).unwrap();
+    let renewal = Renewal::new(&authority, key(3).public(), 2 * LASTS);
+    let certificate = encode(&certificate.renewed(renewal));
     let revocation = encode(&Revocation::new(&authority, key(3).public(), 5));
     let flip = |bytes: &[u8], bit: usize| {
         let mut bytes = bytes.to_vec();
@@ -494,6 +528,18 @@ fn every_refusal_says_what_can_be_done() {
         Refused::RevocationsTooMany,
         Refused::PositionForged,
         Refused::UsersTooMany,
+        Refused::AnyUser,
+        Refused::InvitationOther,
+        Refused::EnrolmentForged,
+        Refused::NameTaken(user("alice")),
+        Refused::UserTaken(user("alice")),
+        Refused::UserRemoved(user("alice")),
+        Refused::PeopleTooMany,
+        Refused::GroupsTooMany,
+        Refused::RenewalForged,
+        Refused::RenewalOther,
+        Refused::ConsentForged,
+        Refused::ConsentOther,
         Refused::AddressesTooMany,
         Refused::CodeOther,
         Refused::CodeMistyped,
@@ -513,11 +559,11 @@ fn every_refusal_says_what_can_be_done() {
     assert!(text.contains("34 days ago"), "{text}");
 }
 
-fn any_users() -> impl Strategy<Value = Users> {
-    let groups = prop::collection::btree_set(any::<u32>(), 0..4);
+fn any_patrons() -> impl Strategy<Value = Patrons> {
+    let name = "[a-z_][a-z0-9._-]{0,31}".prop_filter_map("reserved", |text| UserName::new(&text));
     prop_oneof![
-        Just(Users::Any),
-        prop::collection::btree_map(any::<u32>(), groups, 0..16).prop_map(Users::These),
+        Just(Patrons::Any),
+        prop::collection::btree_set(name, 0..16).prop_map(Patrons::These),
     ]
 }
 
@@ -536,11 +582,11 @@ proptest! {
     fn whatever_is_issued_reads_back_and_is_good(
         seeds in any::<[[u8; 32]; 3]>(),
         (expires, certificate_expires_max) in any::<(u64, u64)>(),
-        users in any_users(),
+        patrons in any_patrons(),
         addresses in prop::collection::vec(any_address(), 0..=4),
     ) {
         let [authority, machine] = [seeds[0], seeds[1]].map(SecretKey::from_seed);
-        let terms = Terms { expires, certificate_expires_max, users };
+        let terms = Terms { expires, certificate_expires_max, patrons };
         let invitation = Invitation::new(&authority, seeds[2], terms).unwrap();
         let certificate = invitation.certify(&machine, certificate_expires_max).unwrap();
         let bytes = encode(&certificate);

@@ -1,4 +1,4 @@
-//! For whom a machine may act.
+//! For whom a machine may act, by number: what a group makes of a machine's patrons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,27 +21,22 @@ impl Users {
 
     /// Whether there are no more of them than may be.
     pub fn is_bounded(&self) -> bool {
-        self.fit(Users::COUNT_MAX)
-    }
-
-    /// Whether there are at most so many users, and at most as many memberships of groups.
-    pub fn fit(&self, count_max: usize) -> bool {
         match self {
             Users::Any => true,
-            Users::These(users) => do_fit(users, count_max),
+            Users::These(users) => do_fit(users),
         }
     }
 }
 
-fn do_fit(users: &BTreeMap<u32, BTreeSet<u32>>, count_max: usize) -> bool {
+fn do_fit(users: &BTreeMap<u32, BTreeSet<u32>>) -> bool {
     let memberships = users.values().map(BTreeSet::len);
-    users.len() <= count_max && memberships.sum::<usize>() <= count_max
+    users.len() <= Users::COUNT_MAX && memberships.sum::<usize>() <= Users::COUNT_MAX
 }
 
 /// Strict as all decoding is: users and groups come in rising order, each once.
 fn read_users<R: io::Read>(reader: &mut R) -> io::Result<BTreeMap<u32, BTreeSet<u32>>> {
     let users = BTreeMap::deserialize_reader(reader)?;
-    match do_fit(&users, Users::COUNT_MAX) {
+    match do_fit(&users) {
         true => Ok(users),
         false => Err(Malformed::new("more users than a machine may act for").into()),
     }

@@ -88,6 +88,40 @@ fn what_can_not_be_meant_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn a_cell_of_named_users_invites_only_for_some_of_them() {
+    let home = Home::new("named");
+    let output = home.run(&["init", "--listen", "127.0.0.1", "--users", "root"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check_text("init-named.txt", &home.said(&output.stderr));
+    for (words, answer) in
+        [(&["invite"][..], "--users alice,bob"), (&["invite", "--users", "any"], "agree")]
+    {
+        let output = home.run(words);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+        assert!(text(&output.stderr).contains(answer), "{}", text(&output.stderr));
+    }
+    let output = home.run(&["invite", "--users", "alice,bob"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("acts for alice, bob once they have agreed"));
+    assert_eq!(home.run(&["invite", "--users", "Alice"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_users_key_is_made_once_is_theirs_alone_and_only_its_public_half_is_shown() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new("user-key");
+    fs::create_dir(&home.0).expect("a new directory can be made");
+    let file = home.0.join("alice.key");
+    let key = || croft(&["user", "key", file.to_str().expect("it is plain text")]);
+    let (first, second) = (key(), key());
+    assert_eq!((first.status.code(), text(&first.stderr)), (Some(0), ""));
+    assert_eq!((text(&first.stdout).len(), text(&first.stdout)), (65, text(&second.stdout)));
+    let secret = fs::read_to_string(&file).expect("it is there");
+    assert!(!text(&first.stdout).contains(secret.trim()));
+    assert_eq!(fs::metadata(&file).expect("it is there").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn a_code_can_come_by_standard_input() {
     let home = Home::new("input");
     for (said, answer) in [("\n", "standard input has no code"), ("nonsense\n", "croft invite")] {

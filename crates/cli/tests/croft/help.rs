@@ -15,6 +15,7 @@ fn help_texts_are_as_agreed() {
         "init",
         "invite",
         "join",
+        "renew",
         "revoke",
         "recover",
         "run",
@@ -25,6 +26,10 @@ fn help_texts_are_as_agreed() {
         "fsck",
     ] {
         check_golden(&format!("{command}.txt"), &[command, "--help"]);
+    }
+    check_golden("user.txt", &["user", "--help"]);
+    for command in ["add", "list", "remove", "agree", "key"] {
+        check_golden(&format!("user-{command}.txt"), &["user", command, "--help"]);
     }
     check_golden("bench.txt", &["bench", "--help"]);
     check_golden("bench-mount.txt", &["bench", "mount", "--help"]);

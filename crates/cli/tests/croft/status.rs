@@ -126,6 +126,33 @@ fn a_status_shows_the_cell_who_leads_who_is_away_and_who_lied() {
 }
 
 #[test]
+fn a_status_tells_whom_machines_act_for_and_what_any_gives_away() {
+    let any = || json!({ "acts_for": ["any"] });
+    check("any", &five([any(), any(), any(), any(), any()]), 0);
+    let [alice, both] = [json!(["alice"]), json!(["alice", "bob"])];
+    let fields =
+        [any(), json!({ "acts_for": alice }), json!({ "acts_for": both }), json!({}), any()];
+    let mut mixed = five(fields);
+    mixed["machines"][3]["acts_for"] = json!([]);
+    mixed["users"] = json!([
+        { "name": "alice", "key": "07".repeat(32), "uid": 1_000, "gid": 1_000, "groups": [20], "is_removed": false },
+        { "name": "bob", "key": "08".repeat(32), "uid": 1_001, "gid": 1_001, "groups": [], "is_removed": false },
+        { "name": "eve", "key": "09".repeat(32), "uid": 1_002, "gid": 1_002, "groups": [], "is_removed": true },
+    ]);
+    check("users", &mixed, 0);
+}
+
+#[test]
+fn a_certificate_that_ends_soon_is_told_and_what_to_do() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let days = |count: u64| json!({ "expires": now + count * 86_400 + 3_600 });
+    let well = || json!({});
+    let cell = five([days(1_000), days(40), well(), days(181), well()]);
+    check("ends", &cell, 0);
+    check_of("doctor", "ends", &cell, 1);
+}
+
+#[test]
 fn a_status_shows_that_the_group_was_recovered_and_who_follows() {
     let well = || json!({});
     let mut recovered = five([well(), well(), well(), well(), well()]);

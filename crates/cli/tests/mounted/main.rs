@@ -42,5 +42,6 @@ mod recovered;
 mod several;
 mod spread;
 mod staff;
+mod users;
 mod weather;
 mod wires;

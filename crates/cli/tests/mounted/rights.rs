@@ -15,7 +15,7 @@ const BOB: u32 = 61_002;
 const TEAM: u32 = 62_000;
 
 /// Runs a line of shell as somebody else, who may also be in the team.
-fn run_as(user: u32, is_in_team: bool, directory: &Path, line: &str) -> Result<String, String> {
+pub fn run_as(user: u32, is_in_team: bool, directory: &Path, line: &str) -> Result<String, String> {
     let (user, team) = (user.to_string(), TEAM.to_string());
     let groups = match is_in_team {
         true => vec!["--groups", &team],

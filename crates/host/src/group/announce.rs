@@ -1,6 +1,12 @@
-//! Says where this machine is, when it has started: the group has to know, and whoever else may look for it.
+//! Says where this machine is and for whom it acts, when it has started: the group has to know, and whoever else may
+//! look for it. Whoever has no vote learns so for whom the group lets it act.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, mpsc::SyncSender},
+    thread,
+    time::Duration,
+};
 
 use base::PublicKey;
 use node::Join;
@@ -8,8 +14,11 @@ use node::Join;
 use crate::{
     Neighbours,
     cell::{ANSWER_BYTES_MAX, Answer, Errand},
+    mailbox::Mailbox,
     net::Lookout,
 };
+
+use super::Post;
 
 /// How long one machine is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -20,7 +29,13 @@ const OTHERS_MAX: usize = 64;
 
 /// Tells the members until enough of them have heard it that one of them is honest, and others once. It ends with
 /// the network.
-pub(super) fn announce(lookout: Lookout, neighbours: Arc<Neighbours>, join: Join) {
+pub(super) fn announce(
+    lookout: Lookout,
+    neighbours: Arc<Neighbours>,
+    inbox: Arc<Mailbox<Post>>,
+    join: Join,
+    reply: Option<SyncSender<Answer>>,
+) {
     let me = *join.certificate.machine();
     let errand = base::encode(&Errand::Join(Box::new(join)));
     thread::spawn(move || {
@@ -32,9 +47,18 @@ pub(super) fn announce(lookout: Lookout, neighbours: Arc<Neighbours>, join: Join
             let members = neighbours.members();
             let tell = |key: &PublicKey| lookout.ask(key, errand.clone(), PATIENCE);
             let mut count = 0;
+            let mut said_users = BTreeMap::<_, usize>::new();
+            let enough = members.len().saturating_sub(1) / 3 + 1;
             for member in members.iter().filter(|member| **member != me) {
                 match tell(member).map(|bytes| base::decode(&bytes, ANSWER_BYTES_MAX)) {
-                    Some(Ok(Answer::Joined(_))) => count += 1,
+                    Some(Ok(Answer::Joined(ticket))) => {
+                        count += 1;
+                        let same = said_users.entry(ticket.users.clone()).or_default();
+                        *same += 1;
+                        if *same == enough {
+                            inbox.post(Post::Served { ticket, reply: reply.clone() });
+                        }
+                    }
                     Some(Ok(Answer::Refused(why))) if why != said => {
                         eprintln!("croft: {member:?} does not note where this machine is: {why}");
                         said = why;
@@ -46,7 +70,7 @@ pub(super) fn announce(lookout: Lookout, neighbours: Arc<Neighbours>, join: Join
                 // Who does not hear it asks the members when it wants to know.
                 _ = tell(&other);
             }
-            if members == [me] || count > members.len().saturating_sub(1) / 3 {
+            if members == [me] || count >= enough {
                 return;
             }
             thread::sleep(PAUSE);

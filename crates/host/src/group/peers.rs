@@ -16,7 +16,7 @@ use base::PublicKey;
 use client::Ear;
 use group::{Ed25519, Roll};
 use node::{Book, Join};
-use overlay::Revocation;
+use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer};
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
@@ -50,11 +50,13 @@ const ERRAND_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct Peers {
     directory: PathBuf,
     membership: Membership,
+    /// When this machine's certificate expires, in seconds since 1970.
+    expires: u64,
     /// Who waits until then to hear whether a machine has joined. At most `joining_max`. These go before the
     /// network, which waits for them.
     joining: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
-    /// Who waits until then to hear whether a machine was sent away. At most `joining_max`.
-    revoking: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
+    /// Who waits until then to hear what came of the authority's word on somebody. At most `joining_max`.
+    decreeing: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     network: Arc<Network>,
     neighbours: Arc<Neighbours>,
     /// When to look next for certificates that have expired, in seconds since 1970.
@@ -74,6 +76,8 @@ struct Door {
     limits: node::Limits,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
+    /// Where the authority's key is, if it is here.
+    authority: PathBuf,
     /// Those who are of the cell, and when their certificates expire.
     known: Mutex<BTreeMap<PublicKey, u64>>,
     /// Those who were sent away. As many as the group remembers.
@@ -112,6 +116,25 @@ impl Door {
 
     fn gone(&self) -> std::sync::MutexGuard<'_, BTreeSet<PublicKey>> {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renews the certificate of a machine whose certificate ends soon enough, if the authority's key is here.
+    fn renew(&self, from: &Asker) -> Answer {
+        let expires = self.known().get(&from.key).copied().filter(|_| from.is_known);
+        let refused = |why: &str| Answer::Refused(why.to_owned());
+        match expires {
+            None => refused("only machines of the cell may ask that"),
+            Some(expires) if !Renewer::is_due(expires, seconds_now()) => {
+                refused("it is too early, or too late, for a renewal")
+            }
+            Some(_) if !self.authority.exists() => {
+                refused("the key of the cell's authority is not here")
+            }
+            Some(_) => match Membership::renewal(&self.authority, from.key) {
+                Ok(renewal) => Answer::Renewed(renewal),
+                Err(failure) => Answer::Refused(failure.to_string()),
+            },
+        }
     }
 
     /// How much this machine has of what was decided.
@@ -158,12 +181,10 @@ impl Reception for Door {
                 join.heard = seconds_now();
                 self.submit(|reply| Post::Join { join, reply })
             }
-            Ok(Errand::Revoke(_)) if !from.is_known => {
+            Ok(Errand::Decree(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may pass that on".into())
             }
-            Ok(Errand::Revoke(revocation)) => {
-                self.submit(|reply| Post::Revoke { revocation, reply })
-            }
+            Ok(Errand::Decree(decree)) => self.submit(|reply| Post::Decree { decree, reply }),
             Ok(Errand::Survivor | Errand::Changes(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may say that".into())
             }
@@ -179,13 +200,18 @@ impl Reception for Door {
                 neighbours::piece(&self.content, serial, offset, length)
             }
             Ok(Errand::Look(file)) => self.neighbours.look(file),
-            Ok(Errand::Who(_)) if !from.is_known => {
+            Ok(Errand::Who(_) | Errand::People) if !from.is_known => {
                 Answer::Refused("only machines of the cell may ask that".into())
             }
             Ok(Errand::Who(whom)) => match self.neighbours.recall(whom) {
                 Some(machine) => Answer::Machine(machine),
                 None => Answer::Refused("nobody here knows that machine".into()),
             },
+            Ok(Errand::People) => self
+                .neighbours
+                .people(false)
+                .map_or_else(|failure| Answer::Refused(failure.to_string()), Answer::People),
+            Ok(Errand::Renew) => self.renew(from),
             Ok(Errand::Join(_)) => Answer::Refused(
                 "that is the certificate of another machine; join on that one".into(),
             ),
@@ -216,6 +242,7 @@ impl Peers {
     ) -> Result<Peers, Failure> {
         let key = key::read(&directory.join("key"))?;
         let (client, charter) = (membership.client, membership.charter());
+        let expires = membership.expires()?;
         let ear =
             Ear::new(client, charter, membership.roll.clone(), Ed25519::new(key.clone()), REPEAT);
         let ear = ear.ok_or_else(|| {
@@ -228,6 +255,7 @@ impl Peers {
             limits,
             content,
             neighbours: beside,
+            authority: directory.join("authority"),
             known,
             gone,
             looking: Mutex::default(),
@@ -242,8 +270,9 @@ impl Peers {
         let peers = Peers {
             directory: directory.into(),
             membership,
+            expires,
             joining: BTreeMap::new(),
-            revoking: BTreeMap::new(),
+            decreeing: BTreeMap::new(),
             network,
             neighbours,
             expires_next: 0,
@@ -264,6 +293,11 @@ impl Peers {
     /// Where this machine listens.
     pub(super) fn address(&self) -> Result<SocketAddr, Failure> {
         self.network.address()
+    }
+
+    /// The other machines, for whoever asks them.
+    pub(super) fn neighbours(&self) -> Arc<Neighbours> {
+        Arc::clone(&self.neighbours)
     }
 
     /// Who shows how the network stands.
@@ -329,16 +363,10 @@ impl Peers {
         wait(&mut self.joining, *join.certificate.machine(), reply, count_max)
     }
 
-    /// Somebody wants a machine sent away, and waits for the answer. Whether there is room for one more.
-    pub(super) fn await_revocation(
-        &mut self,
-        revocation: &Revocation,
-        reply: SyncSender<Answer>,
-    ) -> bool {
-        match revocation.verify(&self.membership.authority) {
-            Ok((machine, _)) => {
-                wait(&mut self.revoking, machine, reply, self.door.limits.joining_max)
-            }
+    /// Somebody passes on what the authority says, and waits for the answer. Whether there is room for one more.
+    pub(super) fn await_decree(&mut self, decree: &Decree, reply: SyncSender<Answer>) -> bool {
+        match decree.verify(&self.membership.authority) {
+            Ok(subject) => wait(&mut self.decreeing, subject, reply, self.door.limits.joining_max),
             Err(refused) => {
                 _ = reply.try_send(Answer::Refused(refused.to_string()));
                 false
@@ -346,16 +374,75 @@ impl Peers {
         }
     }
 
-    /// A machine was sent away, or may stay.
-    pub(super) fn on_revoked(
+    /// What the authority has said of somebody holds, or does not.
+    pub(super) fn on_decreed(
         &mut self,
-        machine: &PublicKey,
+        subject: &PublicKey,
         outcome: Result<(), overlay::Refused>,
     ) {
-        if let Some((reply, _)) = self.revoking.remove(machine) {
+        if let Some((reply, _)) = self.decreeing.remove(subject) {
             let refused = |refused: overlay::Refused| Answer::Refused(refused.to_string());
             // Whoever waited may be gone.
-            _ = reply.try_send(outcome.map_or_else(refused, |()| Answer::Revoked));
+            _ = reply.try_send(outcome.map_or_else(refused, |()| Answer::Decreed));
+        }
+    }
+
+    /// A user has agreed that this machine acts for them: what it has to say of itself now.
+    pub(super) fn on_agreed(&mut self, consent: Consent) -> Result<Join, Failure> {
+        let consents = &mut self.membership.consents;
+        if !consents.contains(&consent) {
+            if consents.len() >= Patrons::COUNT_MAX {
+                let what = "this machine has as many consents as it may: invite it anew";
+                return Err(Failure::Unfit(what.into()));
+            }
+            consents.push(consent);
+            self.save();
+        }
+        self.own_join()
+    }
+
+    /// What this machine says of itself.
+    pub(super) fn own_join(&self) -> Result<Join, Failure> {
+        let key = key::read(&self.directory.join("key"))?;
+        Ok(self.membership.own_join(&key))
+    }
+
+    /// When this machine's certificate expires, in seconds since 1970.
+    pub(super) fn expires(&self) -> u64 {
+        self.expires
+    }
+
+    /// Who has founded the cell.
+    pub(super) fn founder(&self) -> PublicKey {
+        self.membership.founder.key
+    }
+
+    /// Where the authority's key is, if it is here.
+    pub(super) fn authority_path(&self) -> PathBuf {
+        self.door.authority.clone()
+    }
+
+    /// Takes a renewal of this machine's certificate: what it has to say of itself now, if that lasts longer.
+    pub(super) fn renew(&mut self, renewal: Renewal) -> Result<Option<Join>, Failure> {
+        if !self.membership.renew(renewal)? {
+            return Ok(None);
+        }
+        self.expires = self.membership.expires()?;
+        self.save();
+        self.own_join().map(Some)
+    }
+
+    /// The users that the machine acts for, as last known; none if it acts for any.
+    pub(super) fn served(&self) -> &Option<Vec<Profile>> {
+        &self.membership.users
+    }
+
+    /// The machine acts for these users from now on.
+    pub(super) fn serve(&mut self, users: Option<Vec<Profile>>) {
+        self.neighbours.serve_users(users.clone());
+        if users != self.membership.users {
+            self.membership.users = users;
+            self.save();
         }
     }
 
@@ -385,12 +472,19 @@ impl Peers {
             Ok(client) => {
                 let others = book.machines().filter(|(other, _)| *other != client);
                 let others = others.map(|(client, machine)| Neighbour::of(client, machine));
+                let users = book.machine(client).map(|machine| book.served(machine));
+                let users = users.unwrap_or_else(|| Some(Vec::new()));
+                if client == self.membership.client {
+                    // Whoever waits for the answer may want something done at once.
+                    self.serve(users.clone());
+                }
                 Answer::Joined(Box::new(Ticket {
                     client,
                     founder: self.membership.founder,
                     roll,
                     machines: others.collect(),
                     certificate: self.membership.certificate.clone(),
+                    users,
                 }))
             }
         };
@@ -421,6 +515,10 @@ impl Peers {
         self.network.reconsider();
         for Neighbour { key, .. } in &gone {
             self.network.forget(key);
+        }
+        self.neighbours.read_people(book);
+        if let Some(own) = book.client(me).and_then(|client| book.machine(client)) {
+            self.serve(book.served(own));
         }
         // An empty book is that of somebody who has not heard of anything yet.
         if machines != self.membership.machines && book.client(me).is_some() {

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::{
     Key,
+    cell::Person,
     net::{Away, PeerStanding, Standing as NetworkStanding},
 };
 
@@ -59,6 +60,10 @@ pub struct Standing {
     /// Since when that is.
     #[serde(skip)]
     pub(crate) decided_at: Option<Instant>,
+    /// When this machine's certificate expires, in seconds since 1970, if it needs one.
+    pub expires: Option<u64>,
+    /// Whether machines of the cell act only for users that are named and agree, as far as this machine knows.
+    pub is_named: bool,
     /// Whether the group was recovered from somebody else, and this machine has not caught up with that.
     pub is_passed_over: bool,
     /// Who is who.
@@ -91,14 +96,61 @@ pub fn since_recovery(height: u64) -> (u32, u64) {
     (Rescue::number_at(height), Rescue::height_since(height))
 }
 
+/// What the group's book says of the cell.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(super) machines: Vec<ListedMachine>,
+    users: Vec<UserStanding>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ListedMachine {
+    key: PublicKey,
+    addresses: Vec<SocketAddr>,
+    /// The names of the users that it acts for, or the word for any.
+    acts_for: Vec<String>,
+    expires: u64,
+}
+
+/// A user of the cell, or who was one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UserStanding {
+    /// What they are called.
+    pub name: String,
+    /// The public half of their key.
+    pub key: Key,
+    /// Their number.
+    pub uid: u32,
+    /// The group that their new files are of.
+    pub gid: u32,
+    /// The further groups that they are in.
+    pub groups: BTreeSet<u32>,
+    /// Whether the authority has removed them.
+    pub is_removed: bool,
+}
+
+impl UserStanding {
+    pub(crate) fn of(person: &Person) -> UserStanding {
+        let Person { user, is_removed } = person;
+        UserStanding {
+            name: user.name.to_string(),
+            key: Key(user.key),
+            uid: user.uid,
+            gid: user.gid,
+            groups: user.groups.clone(),
+            is_removed: *is_removed,
+        }
+    }
+}
+
 /// Who is who in a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Roster {
     /// This machine.
     me: Option<PublicKey>,
-    /// The machines that the group has let in and not sent away, and where they are. Shared, since there may
-    /// be many and the rest is told after each decision.
-    machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
+    /// The machines that the group has let in and not sent away, and the users. Shared, since there may be many and
+    /// the rest is told after each decision.
+    book: Arc<Listed>,
     members: Vec<PublicKey>,
     /// Those who are about to be members.
     learners: Vec<PublicKey>,
@@ -108,10 +160,7 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(super) fn new(
-        replica: &Replica<Ed25519>,
-        machines: Arc<[(PublicKey, Vec<SocketAddr>)]>,
-    ) -> Roster {
+    pub(super) fn new(replica: &Replica<Ed25519>, book: Arc<Listed>) -> Roster {
         let tip = replica.tip();
         // Whoever was passed over knows who goes on, and no more.
         let survivor = replica.last_rescue().and_then(|rescue| rescue.rescue());
@@ -126,7 +175,7 @@ impl Roster {
         }
         Roster {
             me: Some(replica.seat().key),
-            machines,
+            book,
             members: roll.iter().map(|seat| seat.key).collect(),
             learners: tip.learners().map(|seat| seat.key).collect(),
             leader: leader.map(|seat| seat.key),
@@ -134,10 +183,24 @@ impl Roster {
         }
     }
 
-    /// The machines in a book that were not sent away.
-    pub(super) fn read(book: &Book) -> Arc<[(PublicKey, Vec<SocketAddr>)]> {
+    /// The machines in a book that were not sent away, and its users.
+    pub(super) fn read(book: &Book) -> Arc<Listed> {
         let machines = book.machines().filter(|(_, machine)| !book.is_revoked(&machine.key));
-        machines.map(|(_, machine)| (machine.key, machine.whereabouts.addresses.clone())).collect()
+        let machines = machines.map(|(_, machine)| ListedMachine {
+            key: machine.key,
+            addresses: machine.whereabouts.addresses.clone(),
+            expires: machine.expires,
+            acts_for: match book.served(machine) {
+                None => vec!["any".into()],
+                Some(users) => users.iter().map(|user| user.name.to_string()).collect(),
+            },
+        });
+        let person = |user: &overlay::Profile| {
+            let (user, is_removed) = (user.clone(), book.is_revoked(&user.key));
+            UserStanding::of(&Person { user, is_removed })
+        };
+        let users = book.people().iter().map(person).collect();
+        Arc::new(Listed { machines: machines.collect(), users })
     }
 }
 
@@ -162,9 +225,18 @@ pub struct MachineStanding {
     pub is_away: bool,
     /// How often it is proven that it has lied.
     pub lies: usize,
+    /// The names of the users that it acts for, or the word for any; nothing if that is not known here.
+    pub acts_for: Option<Vec<String>>,
+    /// When its certificate expires, in seconds since 1970, if that is known here.
+    pub expires: Option<u64>,
 }
 
 impl Standing {
+    /// The users of the cell, by name, and those who were. At most [`MACHINES_MAX`].
+    pub(crate) fn users(&self) -> Vec<UserStanding> {
+        self.roster.book.users.iter().take(MACHINES_MAX).cloned().collect()
+    }
+
     /// The machines of the cell, the first to come first. At most [`MACHINES_MAX`].
     pub(crate) fn machines(
         &self,
@@ -178,17 +250,17 @@ impl Standing {
             .map(|peer| (peer.key.0, peer))
             .collect();
         // Whoever has only just joined has not read the group's book yet.
-        let known = roster.machines.iter().map(|(key, _)| *key);
+        let listed: BTreeMap<&PublicKey, &ListedMachine> =
+            roster.book.machines.iter().map(|machine| (&machine.key, machine)).collect();
+        let known = roster.book.machines.iter().map(|machine| machine.key);
         let others = roster.me.into_iter().chain(roster.members.iter().copied());
         let mut told = BTreeSet::new();
         let all = known.chain(others).chain(peers.keys().copied());
         let all: Vec<PublicKey> = all.filter(|key| told.insert(*key)).take(MACHINES_MAX).collect();
-        let addresses: BTreeMap<&PublicKey, &Vec<SocketAddr>> =
-            roster.machines.iter().map(|(key, addresses)| (key, addresses)).collect();
         let standing = |key: PublicKey| {
             let (peer, is_this) = (peers.get(&key), roster.me == Some(key));
             let own = self.address.filter(|_| is_this).map(|address| vec![address]);
-            let named = addresses.get(&key).map(|addresses| addresses.to_vec());
+            let named = listed.get(&key).map(|machine| machine.addresses.clone());
             let named = named.or_else(|| peer.map(|peer| peer.addresses.clone()));
             MachineStanding {
                 key: Key(key),
@@ -200,6 +272,11 @@ impl Standing {
                 is_connected: is_this || peer.is_some_and(|peer| peer.connected_s.is_some()),
                 is_away: away.0.contains(&key) && !is_this,
                 lies: roster.lies.get(&key).copied().unwrap_or(0),
+                acts_for: listed.get(&key).map(|machine| machine.acts_for.clone()),
+                expires: match is_this {
+                    true => self.expires,
+                    false => listed.get(&key).map(|machine| machine.expires),
+                },
             }
         };
         all.into_iter().map(standing).collect()

@@ -15,7 +15,10 @@ struct Home {
 impl Home {
     fn new() -> Home {
         let scratch = Scratch::new("group");
-        Membership::found(&scratch.path, None).unwrap().save(&scratch.path).unwrap();
+        Membership::found(&scratch.path, None, overlay::Patrons::Any)
+            .unwrap()
+            .save(&scratch.path)
+            .unwrap();
         Home { scratch, inbox: Arc::new(Mailbox::new(16)) }
     }
 

@@ -13,6 +13,7 @@ mod cells;
 mod fsck;
 mod liars;
 mod recovery;
+mod users;
 
 /// A directory that goes with the test.
 struct Home(PathBuf);

@@ -48,6 +48,10 @@ impl Tree {
         caller: &Caller,
         register: Register<'_>,
     ) -> Result<Opened, Errno> {
+        if (purpose.writes || purpose.truncates) && !self.desk.may_be(caller.uid) {
+            // What they write could not be told.
+            return Err(Errno::PERM);
+        }
         let hold = self.hold(inode)?;
         let handle = self.open_handle(&hold.file, purpose)?;
         match self.open_way(&hold, handle, purpose, caller, register) {

@@ -240,7 +240,7 @@ impl<T: Tamper> Member<T> {
                 Output::Stale if self.vice.is_some() => out.mark("a liar is found out"),
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),
                 Output::Load(_) => unreachable!("every record is at hand"),
-                Output::Joined { .. } | Output::Revoked { .. } => unreachable!("nobody joins"),
+                Output::Joined { .. } | Output::Decreed { .. } => unreachable!("nobody joins"),
                 Output::Rescued(_) => unreachable!("there is no authority"),
             }
         }

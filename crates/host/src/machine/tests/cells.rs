@@ -266,7 +266,7 @@ fn a_machine_that_was_sent_away_is_refused_and_its_seat_is_taken() {
     let mut cell = hasty_cell("revoked", 5);
     let keys: Vec<crate::Key> = cell.iter().map(|(_, machine)| key_of(machine)).collect();
     let work = mkdir(&cell[4].1, &FileId::ROOT, "work");
-    let revoke = |by: &Machine, digits: &str| by.revoker().revoke(digits);
+    let revoke = |by: &Machine, digits: &str| by.registrar().revoke(digits);
     let digits = keys[1].to_string();
     let refusal = revoke(&cell[2].1, &digits[..8]).unwrap_err().to_string();
     assert!(refusal.contains("revoke where it is"), "{refusal}");
@@ -308,7 +308,7 @@ fn a_machine_that_was_sent_away_is_refused_and_its_seat_is_taken() {
 fn a_member_without_a_successor_is_away_for_the_others_once_it_was_sent_away() {
     let mut cell = hasty_cell("lonely", 4);
     let key = key_of(&cell[3].1);
-    let revoked = cell[0].1.revoker().revoke(&key.to_string()).unwrap();
+    let revoked = cell[0].1.registrar().revoke(&key.to_string()).unwrap();
     assert_eq!(revoked, crate::Revoked { key, was_member: true, has_successor: false });
     let (fourth, four) = cell.remove(3);
     mkdir(&cell[1].1, &FileId::ROOT, "without");
@@ -330,9 +330,9 @@ fn a_member_without_a_successor_is_away_for_the_others_once_it_was_sent_away() {
 fn invitation(home: &Home, lasts: u64, gives: u64) -> overlay::Invitation {
     let authority = crate::key::read(&home.0.join("authority")).unwrap();
     let now = crate::cell::seconds_now();
-    let users = overlay::Users::Any;
+    let patrons = overlay::Patrons::Any;
     let terms =
-        overlay::Terms { expires: now + lasts, certificate_expires_max: now + gives, users };
+        overlay::Terms { expires: now + lasts, certificate_expires_max: now + gives, patrons };
     let seed = crate::key::fresh_seed().unwrap();
     overlay::Invitation::new(&authority, seed, terms).unwrap()
 }
@@ -407,6 +407,8 @@ fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
     let (first, one) = found("expire-1");
     let home = Home::new("expire-2");
     let code = overlay::Code::new(invitation(&first, 1_000, 6), &[address_of(&one)]).unwrap();
+    // Else it would be renewed.
+    let _kept = put_away_authority(&first);
     Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap();
     let two = Machine::start(&home.0).unwrap();
     mkdir(&two, &FileId::ROOT, "in-time");
@@ -424,6 +426,101 @@ fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
     one.stop().unwrap();
 }
 
+/// The authority's key is kept elsewhere from now on: there.
+fn put_away_authority(home: &Home) -> Home {
+    let kept = Home(home.0.with_extension("kept"));
+    fs::create_dir_all(&kept.0).unwrap();
+    fs::rename(home.0.join("authority"), kept.0.join("authority")).unwrap();
+    kept
+}
+
+/// A machine with a certificate that ends soon, by the authority of a machine that runs.
+fn join_briefly(first: &Home, one: &Machine, name: &str) -> Home {
+    let home = Home::new(name);
+    let code = overlay::Code::new(invitation(first, 1_000, 1_000), &[address_of(one)]).unwrap();
+    Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap();
+    home
+}
+
+/// For how many years a machine still has a certificate, as another knows it.
+fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
+    let machines = seen_by.standing().machines;
+    let machine = machines.into_iter().find(|machine| machine.key == *key).unwrap();
+    machine.expires.unwrap().saturating_sub(crate::cell::seconds_now()) / (364 * 86_400)
+}
+
+#[test]
+fn a_machine_renews_its_certificate_by_itself_where_the_authority_is_at_hand() {
+    let (first, one) = found("renew-1");
+    let second = join_briefly(&first, &one, "renew-2");
+    let before = Membership::read(&second.0).unwrap();
+    let two = Machine::start(&second.0).unwrap();
+    let key = key_of(&two);
+    until("being renewed", || years_left(&one, &key) == 3);
+    assert_eq!(years_left(&two, &key), 3);
+    let after = Membership::read(&second.0).unwrap();
+    assert!(after.expires().unwrap() > before.expires().unwrap() + 86_400);
+    // It is the same machine, at the same place.
+    let number = |membership: &Membership| {
+        membership.certificate.verify(&membership.authority, 0).unwrap().number()
+    };
+    assert_eq!((number(&before), before.client), (number(&after), after.client));
+    let refused = two.registrar().renew(None).unwrap_err().to_string();
+    assert!(refused.contains("half of the time"), "{refused}");
+    two.stop().unwrap();
+    one.stop().unwrap();
+}
+
+#[test]
+fn a_member_renews_its_certificate_and_the_others_know_it() {
+    let mut cell = hasty_cell("renew-four", 3);
+    let fourth = join_briefly(&cell[0].0, &cell[0].1, "renew-four-4");
+    let four = start_hasty(&fourth);
+    cell.push((fourth, four));
+    until("growing", || cell.iter().all(|(_, machine)| members(machine) == 4));
+    let key = key_of(&cell[3].1);
+    until("being renewed", || cell.iter().all(|(_, machine)| years_left(machine, &key) == 3));
+    for (_, machine) in cell {
+        machine.stop().unwrap();
+    }
+}
+
+#[test]
+fn while_the_authority_is_away_its_key_renews_by_hand() {
+    let (first, one) = found("renew-away-1");
+    let (other, _other) = found("renew-away-3");
+    let second = join_briefly(&first, &one, "renew-away-2");
+    let kept = put_away_authority(&first);
+    let two = Machine::start(&second.0).unwrap();
+    let key = key_of(&two);
+    let refused = two.registrar().renew(None).unwrap_err().to_string();
+    assert!(refused.contains("authority's key"), "{refused}");
+    let refused = two.registrar().renew(Some(&other.0.join("authority"))).unwrap_err().to_string();
+    assert!(refused.contains("it is of cell"), "{refused}");
+    assert_eq!(years_left(&one, &key), 0);
+    two.registrar().renew(Some(&kept.0.join("authority"))).unwrap();
+    until("the others know it", || years_left(&one, &key) == 3);
+    two.stop().unwrap();
+    one.stop().unwrap();
+}
+
+#[test]
+fn a_machine_that_was_sent_away_is_not_renewed() {
+    let (first, one) = found("renew-not-1");
+    let second = join_briefly(&first, &one, "renew-not-2");
+    let kept = put_away_authority(&first);
+    let two = Machine::start(&second.0).unwrap();
+    mkdir(&two, &FileId::ROOT, "early");
+    fs::rename(kept.0.join("authority"), first.0.join("authority")).unwrap();
+    let before = Membership::read(&second.0).unwrap().expires().unwrap();
+    one.registrar().revoke(&key_of(&two).to_string()).unwrap();
+    let refused = two.registrar().renew(None).unwrap_err().to_string();
+    assert!(refused.contains("no machine that answers"), "{refused}");
+    assert_eq!(Membership::read(&second.0).unwrap().expires().unwrap(), before);
+    drop(two);
+    one.stop().unwrap();
+}
+
 #[test]
 fn whoever_has_the_key_of_the_authority_renews_its_own_certificate() {
     let home = Home::new("renew");
@@ -432,12 +529,12 @@ fn whoever_has_the_key_of_the_authority_renews_its_own_certificate() {
         membership.certificate.verify(&membership.authority, 0).unwrap().expires
     };
     let mut membership = Membership::read(&home.0).unwrap();
-    let usual = expires(&membership);
     let machine = crate::key::read(&home.0.join("key")).unwrap();
     let brief = invitation(&home, 1_000, 1_000);
     membership.certificate = brief.certify(&machine, crate::cell::seconds_now() + 1_000).unwrap();
     membership.save(&home.0).unwrap();
     let one = Machine::start(&home.0).unwrap();
-    assert!(expires(&Membership::read(&home.0).unwrap()) >= usual);
+    let renewed = expires(&Membership::read(&home.0).unwrap());
+    assert!(renewed > crate::cell::seconds_now() + overlay::Renewal::SPAN - 1_000);
     one.stop().unwrap();
 }

@@ -1,0 +1,164 @@
+//! For whom machines act, and who can change that.
+
+use overlay::{Invitation, Terms, UserName};
+
+use super::*;
+
+const NOW: u64 = 1_000;
+const ALICE: u8 = 40;
+const BOB: u8 = 41;
+
+fn key(seed: u8) -> SecretKey {
+    SecretKey::from_seed([seed; 32])
+}
+
+fn authority() -> PublicKey {
+    key(1).public()
+}
+
+fn name(text: &str) -> UserName {
+    UserName::new(text).unwrap()
+}
+
+fn patrons(names: &[&str]) -> Patrons {
+    Patrons::These(names.iter().map(|text| name(text)).collect())
+}
+
+/// A machine with a certificate by the invitation with this seed, and the users who have agreed.
+fn join(invitation: u8, machine: u8, patrons: Patrons, agreed: &[u8]) -> Join {
+    let terms = Terms { expires: NOW + 60, certificate_expires_max: NOW + 900, patrons };
+    let invitation = Invitation::new(&key(1), [invitation; 32], terms).unwrap();
+    let machine = key(machine);
+    let certificate = invitation.certify(&machine, NOW + 900).unwrap();
+    let consent = |user: &u8| Consent::new(&key(*user), authority(), machine.public());
+    Join::new(certificate, Whereabouts::default(), &machine, NOW)
+        .with(agreed.iter().map(consent).collect())
+}
+
+fn enrolment(text: &str, seed: u8, uid: u32, groups: &[u32], at: u64) -> Decree {
+    let groups = groups.iter().copied().collect();
+    let user = Profile { name: name(text), key: key(seed).public(), uid, gid: uid, groups };
+    Decree::Enrol(Enrolment::new(&key(1), user, at).unwrap())
+}
+
+fn revocation(seed: u8) -> Decree {
+    Decree::Revoke(Revocation::new(&key(1), key(seed).public(), NOW))
+}
+
+/// A cell whose machines act for named users only, with alice and bob.
+fn named() -> Book {
+    let mut book = Book::default();
+    book.admit(&join(2, 20, patrons(&[]), &[]), &authority()).unwrap();
+    for decree in [enrolment("alice", ALICE, 7, &[20], 1), enrolment("bob", BOB, 8, &[], 1)] {
+        assert_eq!(book.obey(&decree, &authority()), Ok(Vec::new()));
+    }
+    book
+}
+
+fn users(users: &[(u32, &[u32])]) -> Users {
+    Users::These(users.iter().map(|(uid, gids)| (*uid, gids.iter().copied().collect())).collect())
+}
+
+#[test]
+fn a_machine_acts_for_users_whom_the_authority_names_and_who_agree() {
+    let mut book = named();
+    let both = patrons(&["alice", "bob"]);
+    let mut admit = |join: &Join| book.admit(join, &authority()).map(|(_, users)| users);
+    assert_eq!(admit(&join(3, 21, both.clone(), &[])), Ok(users(&[])), "nobody has agreed");
+    assert_eq!(admit(&join(3, 21, both.clone(), &[ALICE])), Ok(users(&[(7, &[7, 20])])));
+    let all = users(&[(7, &[7, 20]), (8, &[8])]);
+    assert_eq!(
+        admit(&join(3, 21, both.clone(), &[BOB])),
+        Ok(all.clone()),
+        "who has agreed stays so"
+    );
+    assert_eq!(admit(&join(3, 21, both, &[])), Ok(all));
+    let agreed = join(4, 22, patrons(&["alice"]), &[ALICE, BOB]);
+    assert_eq!(admit(&agreed), Ok(users(&[(7, &[7, 20])])), "the authority has not named bob");
+}
+
+#[test]
+fn nobody_agrees_for_another_machine_or_in_another_cell() {
+    let mut book = named();
+    let mut stolen = join(3, 21, patrons(&["alice"]), &[]);
+    stolen.consents = join(4, 22, patrons(&["alice"]), &[ALICE]).consents;
+    assert_eq!(book.admit(&stolen, &authority()), Err(Refused::ConsentOther));
+    let elsewhere = Consent::new(&key(ALICE), key(9).public(), key(21).public());
+    let foreign = join(3, 21, patrons(&["alice"]), &[]).with(vec![elsewhere]);
+    assert!(matches!(book.admit(&foreign, &authority()), Err(Refused::CellOther { .. })));
+    assert_eq!(book.machines().count(), 1);
+}
+
+#[test]
+fn a_user_that_is_removed_is_served_by_no_machine_and_does_not_come_back() {
+    let mut book = named();
+    let both = patrons(&["alice", "bob"]);
+    let (client, _) = book.admit(&join(3, 21, both.clone(), &[ALICE, BOB]), &authority()).unwrap();
+    book.admit(&join(4, 22, patrons(&["bob"]), &[BOB]), &authority()).unwrap();
+    let left = Ok(vec![(client, users(&[(8, &[8])]))]);
+    assert_eq!(book.obey(&revocation(ALICE), &authority()), left);
+    let again = book.admit(&join(3, 21, both, &[ALICE]), &authority());
+    assert_eq!(again, Ok((client, users(&[(8, &[8])]))));
+    let removed = Err(Refused::UserRemoved(name("alice")));
+    assert_eq!(book.obey(&enrolment("alice", ALICE, 7, &[], 9), &authority()), removed);
+    // Nor does anybody else get what was theirs.
+    let taken = Err(Refused::UserTaken(name("alice")));
+    assert_eq!(book.obey(&enrolment("mallory", 42, 7, &[], 9), &authority()), taken);
+    let renamed = Err(Refused::NameTaken(name("alice")));
+    assert_eq!(book.obey(&enrolment("alice", 42, 9, &[], 9), &authority()), renamed);
+}
+
+#[test]
+fn a_change_of_a_users_groups_holds_on_each_machine_that_acts_for_them() {
+    let mut book = named();
+    let (client, _) =
+        book.admit(&join(3, 21, patrons(&["alice"]), &[ALICE]), &authority()).unwrap();
+    let changed = enrolment("alice", ALICE, 7, &[30], 2);
+    assert_eq!(book.judge(&changed, &authority()), Ok(true));
+    assert_eq!(book.obey(&changed, &authority()), Ok(vec![(client, users(&[(7, &[7, 30])]))]));
+    let old = enrolment("alice", ALICE, 7, &[20], 1);
+    assert_eq!(book.judge(&old, &authority()), Ok(false), "an old word said again");
+    assert_eq!(book.obey(&old, &authority()), Ok(vec![(client, users(&[(7, &[7, 30])]))]));
+}
+
+#[test]
+fn where_machines_act_for_named_users_none_comes_that_acts_for_any() {
+    let mut book = named();
+    assert!(book.is_named());
+    assert_eq!(book.admit(&join(3, 21, Patrons::Any, &[]), &authority()), Err(Refused::AnyUser));
+    let mut open = Book::default();
+    open.admit(&join(2, 20, Patrons::Any, &[]), &authority()).unwrap();
+    assert!(!open.is_named());
+    let guest = join(3, 21, patrons(&["alice"]), &[]);
+    assert_eq!(open.admit(&guest, &authority()).map(|(_, users)| users), Ok(users(&[])));
+    let friend = join(4, 22, Patrons::Any, &[]);
+    assert_eq!(open.admit(&friend, &authority()).map(|(_, users)| users), Ok(Users::Any));
+}
+
+#[test]
+fn a_machine_that_is_known_does_not_take_what_another_invitation_allows() {
+    let mut book = Book::default();
+    book.admit(&join(2, 20, Patrons::Any, &[]), &authority()).unwrap();
+    book.admit(&join(3, 21, patrons(&[]), &[]), &authority()).unwrap();
+    let wider = join(2, 21, Patrons::Any, &[]);
+    assert_eq!(book.admit(&wider, &authority()), Err(Refused::InvitationOther));
+}
+
+#[test]
+fn only_what_was_not_known_is_news() {
+    let mut book = named();
+    let first = join(3, 21, patrons(&["alice"]), &[]);
+    let (client, _) = book.admit(&first, &authority()).unwrap();
+    let is_news = |join: &Join| book.is_news(client, join, &authority());
+    assert!(!is_news(&first));
+    assert!(is_news(&join(3, 21, patrons(&["alice"]), &[ALICE])));
+    assert!(!is_news(&join(3, 21, patrons(&["alice"]), &[BOB])), "it may not act for bob");
+}
+
+#[test]
+fn what_the_authority_has_not_said_is_not_obeyed() {
+    let mut book = named();
+    let liar = Decree::Revoke(Revocation::new(&key(9), key(ALICE).public(), NOW));
+    assert!(book.obey(&liar, &authority()).is_err());
+    assert!(!book.is_revoked(&key(ALICE).public()));
+}
