@@ -87,7 +87,7 @@ fn measure(
     let servers = || network.ring().iter().map(|(_, server)| server);
     let shares: Vec<f64> = servers().map(|server| network.share(server)).collect();
     let utilisations: Vec<f64> =
-        servers().map(|server| network.utilisation(network.server(server).machine)).collect();
+        servers().map(|server| network.utilisation(network.owner(server))).collect();
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     Outcome {
         tally,

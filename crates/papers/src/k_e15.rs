@@ -6,19 +6,15 @@ use overlay::{Joining, Policy, Position, Standing, optimal::optimal};
 use crate::{
     Failure, Trial,
     swarm::{
+        course::Course,
         crew::{self, Progress},
         network::{MachineId, Network},
-        popularity::Popularity,
-        population::{Capacities, Lives, population},
         scheme::{KChoices, None, Scheme},
-        tally::{Tally, spread},
-        world::{Setup, World},
+        tally::spread,
     },
 };
 
 const SKEWS: [(&str, f64); 2] = [("uniform", 0.0), ("zipf-1.2", 1.2)];
-/// How often mismatch is looked at, in seconds.
-const SAMPLE: u32 = 30;
 /// The part of a run after which balancing begins.
 const ACTIVATION: u32 = 27;
 
@@ -39,17 +35,6 @@ enum Weighing {
     ByCapacity,
 }
 
-/// What a run is made of, for all ways alike.
-#[derive(Clone, Copy)]
-struct Sizes {
-    machines: usize,
-    seconds: u32,
-    life: f64,
-    rate: f64,
-    points: usize,
-    seed: u64,
-}
-
 /// What came out: mean mismatch by capacity and in messages, and success.
 struct Outcome {
     mismatch: f64,
@@ -59,14 +44,8 @@ struct Outcome {
 
 /// Measures the gaps.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
-    let sizes = Sizes {
-        machines: trial.size("machines") as usize,
-        seconds: trial.size("seconds") as u32,
-        life: trial.constant("life_s"),
-        rate: trial.constant("rate"),
-        points: trial.constant("points") as usize,
-        seed: trial.rng().next_u64(),
-    };
+    let course = Course::classes(trial, trial.constant("life_s"));
+    let course = course.with_activation(course.seconds / ACTIVATION);
     let policy = |choices, is_active| Policy { choices, is_active, ..Policy::default() };
     let ways = [
         ("none", Way::None),
@@ -81,7 +60,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         .flat_map(|(skew, alpha)| ways.map(|(name, way)| (format!("{skew}/{name}"), *alpha, way)))
         .collect();
     let outcomes = crew::all(trial, &all, |(name, skew, way), progress| {
-        measure(name, *skew, *way, sizes, progress)
+        measure(name, course.with_skew(*skew), *way, progress)
     });
     for ((name, ..), outcome) in all.iter().zip(&outcomes) {
         trial.number(format!("{name}/mismatch"), outcome.mismatch);
@@ -104,25 +83,15 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     Ok(())
 }
 
-fn measure(name: &str, skew: f64, way: Way, sizes: Sizes, progress: &Progress) -> Outcome {
+fn measure(name: &str, course: Course, way: Way, progress: &Progress) -> Outcome {
     progress.say(name.to_owned());
-    let mut rng = Rng::new(sizes.seed);
-    let lives = Lives::Pareto { mean: sizes.life, correlation: 0.0 };
-    let lives = population(sizes.machines, sizes.seconds, Capacities::Gnutella, lives, &mut rng);
-    let popularity = Popularity::new(skew, sizes.points, &mut rng);
     let scheme: Box<dyn Scheme> = match way {
         Way::None => Box::new(None),
         Way::KChoices(policy) => Box::new(KChoices::new(policy)),
         Way::Anywhere(policy, weighing) => Box::new(Anywhere { policy, weighing }),
     };
-    let activation = sizes.seconds / ACTIVATION;
-    let setup = Setup { rate: sizes.rate, activation, seed: sizes.seed, ..Setup::default() };
-    let mut world = World::new(setup, lives, popularity, scheme);
-    world.run(sizes.seconds / 2);
-    let (mut total, mut samples, mut plain) = (Tally::default(), Vec::new(), Vec::new());
-    for _ in 0..(sizes.seconds / 2 / SAMPLE).max(1) {
-        total += world.run(SAMPLE);
-        let network = &world.network;
+    let (mut samples, mut plain) = (Vec::new(), Vec::new());
+    let total = course.watch(scheme, |network| {
         let policy = Policy::default();
         let all = network.alive().iter().map(|machine| network.standing(&policy, *machine));
         let [mut by_capacity, mut in_messages] = [Vec::new(), Vec::new()];
@@ -132,8 +101,8 @@ fn measure(name: &str, skew: f64, way: Way, sizes: Sizes, progress: &Progress) -
         }
         samples.push(spread(&by_capacity).0);
         plain.push(spread(&in_messages).0);
-        progress.say(format!("{name}: {} of {} s", network.now, sizes.seconds));
-    }
+        progress.say(format!("{name}: {} of {} s", network.now, course.seconds));
+    });
     Outcome { mismatch: spread(&samples).0, plain: spread(&plain).0, success: total.success() }
 }
 
@@ -150,10 +119,11 @@ impl Anywhere {
         let mut best: Option<(f64, Position, f64)> = Option::None;
         for (after, id) in network.ring().iter() {
             let (server, work) = (network.server(id), network.work(id));
-            if server.machine == own || work <= 0.0 {
+            let owner = network.owner(id);
+            if owner == own || work <= 0.0 {
                 continue;
             }
-            let of = network.standing(&self.policy, server.machine);
+            let of = network.standing(&self.policy, owner);
             // What the joiner still wants, and what the successor wants of this server.
             let (take, keep) = (joiner.target - joiner.work, of.target - (of.work - work));
             let mut found = optimal(work, take, keep);

@@ -16,7 +16,7 @@ use crate::{
         popularity::Popularity,
         population::{Capacities, Lives, population},
         scheme::KChoices,
-        tally::{Tally, quantile},
+        tally::Tally,
         world::{Setup, World},
     },
 };
@@ -48,25 +48,25 @@ fn measure(trial: &mut Trial, part: &str, rate: f64, minutes: u32) {
         world.step();
     }
     let warmed = start.elapsed().as_secs_f64();
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), processor_s());
     let mut total = Tally::default();
     for minute in 0..minutes {
         trial.say(&format!("minute {minute} of {minutes}"));
         total += world.run(60);
     }
     let took = start.elapsed().as_secs_f64();
+    let processor = processor_s() - before;
     let network = &world.network;
-    let mut utilisations: Vec<f64> =
-        network.alive().iter().map(|machine| network.utilisation(*machine)).collect();
     let messages = (total.hops + total.maintenance) as f64;
     let mut number = |name: &str, value| trial.number(format!("{part}{name}"), value);
     number("wall/minute-s", took / f64::from(minutes));
+    number("wall/processor-minute-s", processor / f64::from(minutes));
     number("wall/warm-up-s", warmed);
     number("wall/million-messages-a-second", messages / took / 1e6);
     number("wall/memory-mib", resident_mib());
     number("success", total.success());
     number("hops", total.path());
-    number("utilisation-p95", quantile(&mut utilisations, 0.95));
+    number("utilisation-p95", network.utilisation_quantile(0.95));
     number("servers-each", network.ring().count() as f64 / machines as f64);
     number("deaths-and-births-a-second", total.churn as f64 / total.seconds as f64);
     number("actions-a-second", total.actions() as f64 / total.seconds as f64);
@@ -79,6 +79,15 @@ fn resident_mib() -> f64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
     kib.unwrap_or_default() / 1024.0
+}
+
+/// What the process has had of processors, in seconds, as Linux tells; nothing where nobody does.
+fn processor_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program comes first, in brackets, and may have spaces; then the third field.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
 }
 
 #[cfg(test)]

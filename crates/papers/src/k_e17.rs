@@ -141,7 +141,7 @@ fn place(
     let mut world = World::new(setup, lives, popularity, Box::new(KChoices::new(policy)));
     world.run(seconds);
     let network = &mut world.network;
-    let seats = network.ring().iter().map(|(at, server)| (at, network.server(server).machine));
+    let seats = network.ring().iter().map(|(at, server)| (at, network.owner(server)));
     let servers = seats.collect();
     let mut homes: Vec<Seat> = (0..machines).map(|m| (network.position(m, 0), m)).collect();
     homes.sort_unstable();

@@ -1,6 +1,6 @@
 //! Bounded loads against k-Choices: how even they make work, what they move, and what they have to know.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use base::Rng;
 use overlay::{Policy, Position};
@@ -8,23 +8,22 @@ use overlay::{Policy, Position};
 use crate::{
     Failure, Trial,
     swarm::{
+        course::{Course, SAMPLE},
         crew::{self, Progress},
-        network::{MachineId, Network, ServerId, Wiring},
+        network::{MachineId, Network, ServerId},
         popularity::Popularity,
-        population::{Capacities, Life, Lives, population},
+        population::{Capacities, Lives},
         scheme::{KChoices, None, Scheme},
-        tally::{quantile, spread},
+        tally::spread,
+        turnover::Turnover,
+        world::Setup,
     },
 };
 
 /// Places have the same popularity, but for a trace that nobody notices, or that of Zipf.
 const SKEWS: [(&str, f64); 2] = [("even", 1e-9), ("zipf-1.2", 1.2)];
-/// How often utilisation is looked at, in seconds.
-const SAMPLE: u32 = 30;
 /// When balancing begins.
 const ACTIVATION: u32 = 60;
-/// The mean time between two looks of a machine at its balance, in seconds (K18).
-const CHECK_S: f64 = 30.0;
 
 /// How places find their machines.
 #[derive(Clone, Copy)]
@@ -36,17 +35,6 @@ enum Way {
 }
 
 const WAYS: [&str; 5] = ["none", "passive", "k-choices", "bounded-0.25", "bounded-1"];
-
-/// What a run is made of, for all ways alike.
-#[derive(Clone, Copy)]
-struct Sizes {
-    machines: usize,
-    seconds: u32,
-    life: f64,
-    rate: f64,
-    places: usize,
-    seed: u64,
-}
 
 /// What came out in the second half.
 struct Outcome {
@@ -63,13 +51,19 @@ struct Outcome {
 
 /// Measures the table.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
-    let sizes = Sizes {
+    let course = Course {
         machines: trial.size("machines") as usize,
         seconds: trial.size("seconds") as u32,
-        life: trial.constant("life_s"),
-        rate: trial.constant("rate"),
-        places: trial.size("places") as usize,
-        seed: trial.rng().next_u64(),
+        capacities: Capacities::Gnutella,
+        lives: Lives::Pareto { mean: trial.constant("life_s"), correlation: 0.0 },
+        skew: 0.0,
+        points: trial.size("places") as usize,
+        setup: Setup {
+            rate: trial.constant("rate"),
+            activation: ACTIVATION,
+            seed: trial.rng().next_u64(),
+            ..Setup::default()
+        },
     };
     let policy = |is_active| Policy { is_active, ..Policy::default() };
     let ways = [
@@ -87,7 +81,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         .collect();
     let outcomes = crew::all(trial, &cells, |(name, skew, way), progress| {
         progress.say(name.clone());
-        Field::new(*skew, *way, sizes).run(name, sizes, progress)
+        Field::new(course.with_skew(*skew), *way).run(name, progress)
     });
     for ((name, ..), outcome) in cells.iter().zip(&outcomes) {
         trial.number(format!("{name}/p95"), outcome.p95);
@@ -110,6 +104,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 
 /// Machines on a ring, and places that have work for them. There is no routing: all work is at its place.
 struct Field {
+    course: Course,
     way: Way,
     network: Network,
     scheme: Box<dyn Scheme>,
@@ -120,23 +115,16 @@ struct Field {
     ranks: BTreeMap<Position, usize>,
     /// Whose each place is.
     owners: Vec<Option<(ServerId, MachineId)>>,
-    /// By when they come, the next one last.
-    arrivals: Vec<Life>,
-    departures: std::collections::BinaryHeap<Reverse<(u32, MachineId)>>,
+    turnover: Turnover,
     passed: u64,
 }
 
 impl Field {
-    fn new(skew: f64, way: Way, sizes: Sizes) -> Field {
-        let mut rng = Rng::new(sizes.seed);
-        let lives = Lives::Pareto { mean: sizes.life, correlation: 0.0 };
-        let mut arrivals =
-            population(sizes.machines, sizes.seconds, Capacities::Gnutella, lives, &mut rng);
-        arrivals.reverse();
-        let popularity = Popularity::new(skew, sizes.places, &mut rng);
-        let weights = (1..=sizes.places).map(|rank| (rank as f64).powf(-skew));
+    fn new(course: Course, way: Way) -> Field {
+        let (lives, popularity, rng) = course.draw();
+        let weights = (1..=course.points).map(|rank| (rank as f64).powf(-course.skew));
         let all: f64 = weights.clone().sum();
-        let whole = sizes.rate * sizes.machines as f64;
+        let whole = course.setup.rate * course.machines as f64;
         let places: Vec<(Position, f64)> =
             popularity.places().iter().copied().zip(weights.map(|w| w / all * whole)).collect();
         let scheme: Box<dyn Scheme> = match way {
@@ -145,28 +133,27 @@ impl Field {
         };
         let ranks = places.iter().enumerate().map(|(rank, (at, _))| (*at, rank)).collect();
         let owners = vec![Option::None; places.len()];
-        let network = Network::new(Wiring::default(), sizes.seed);
-        let departures = Default::default();
         Field {
+            course,
             way,
-            network,
+            network: Network::new(course.setup.wiring, course.setup.seed),
             scheme,
             popularity,
             rng,
             places,
             ranks,
             owners,
-            arrivals,
-            departures,
+            turnover: Turnover::new(lives),
             passed: 0,
         }
     }
 
-    fn run(mut self, name: &str, sizes: Sizes, progress: &Progress) -> Outcome {
+    fn run(mut self, name: &str, progress: &Progress) -> Outcome {
+        let Course { machines, seconds, setup, .. } = self.course;
         let (mut samples, mut asked, mut done) = (Vec::new(), 0u64, 0u64);
         let (mut moved, mut moved_work, mut orphaned) = (0u64, 0.0, 0u64);
-        let half = sizes.seconds / 2;
-        for second in 0..sizes.seconds {
+        let half = seconds / 2;
+        for second in 0..seconds {
             let is_new = self.churn();
             let before = self.owners.clone();
             match self.way {
@@ -186,23 +173,23 @@ impl Field {
                     }
                 }
             }
-            for _ in 0..(sizes.rate * sizes.machines as f64) as u64 {
+            for _ in 0..(setup.rate * machines as f64) as u64 {
                 let rank = self.ranks[&self.popularity.draw(&mut self.rng)];
                 let Some((server, _)) = self.owners[rank] else { continue };
                 let is_done = self.network.charge(server);
                 asked += u64::from(counts);
                 done += u64::from(counts && is_done);
             }
-            self.balance();
+            if self.is_active() {
+                self.scheme.check_some(&mut self.network, setup.check_s, &mut self.rng);
+            }
             self.network.end_second();
             if counts && second % SAMPLE == 0 {
-                let network = &self.network;
-                let all = network.alive().iter().map(|machine| network.utilisation(*machine));
-                samples.push(quantile(&mut all.collect::<Vec<_>>(), 0.95));
-                progress.say(format!("{name}: {second} of {} s", sizes.seconds));
+                samples.push(self.network.utilisation_quantile(0.95));
+                progress.say(format!("{name}: {second} of {seconds} s"));
             }
         }
-        let minutes = f64::from(sizes.seconds - half) / 60.0;
+        let minutes = f64::from(seconds - half) / 60.0;
         let whole: f64 = self.places.iter().map(|(_, work)| work).sum();
         Outcome {
             p95: spread(&samples).0,
@@ -214,39 +201,19 @@ impl Field {
         }
     }
 
-    /// Who has to go goes, who is to come comes. Whether anybody did.
-    fn churn(&mut self) -> bool {
-        let (now, mut is_new) = (self.network.now, false);
-        while self.departures.peek().is_some_and(|next| next.0.0 <= now) {
-            let Some(Reverse((_, machine))) = self.departures.pop() else { break };
-            self.network.die(machine);
-            is_new = true;
-        }
-        while self.arrivals.last().is_some_and(|life| life.from <= now) {
-            let Some(life) = self.arrivals.pop() else { break };
-            let machine = self.network.arrive(life.capacity);
-            self.departures.push(Reverse((life.to, machine)));
-            self.scheme.join(&mut self.network, machine, now >= ACTIVATION, &mut self.rng);
-            is_new = true;
-        }
-        is_new
+    fn is_active(&self) -> bool {
+        self.network.now >= self.course.setup.activation
     }
 
-    fn balance(&mut self) {
-        if self.network.now < ACTIVATION {
-            return;
-        }
-        for at in 0..self.network.alive().len() {
-            if self.rng.chance(1.0 / CHECK_S) {
-                let machine = self.network.alive()[at];
-                self.scheme.check(&mut self.network, machine, &mut self.rng);
-            }
-        }
+    /// Who has to go goes, who is to come comes. Whether anybody did.
+    fn churn(&mut self) -> bool {
+        let is_active = self.is_active();
+        self.turnover.step(&mut self.network, &mut *self.scheme, is_active, &mut self.rng)
     }
 
     fn owner(&self, point: Position) -> Option<(Position, ServerId, MachineId)> {
         let (at, server) = self.network.ring().at_or_after(point)?;
-        Some((at, server, self.network.server(server).machine))
+        Some((at, server, self.network.owner(server)))
     }
 
     /// Each place belongs to the server after it.
@@ -308,8 +275,16 @@ mod tests {
     use super::*;
     use crate::{Verdict, find};
 
-    fn sizes() -> Sizes {
-        Sizes { machines: 60, seconds: 100, life: 300.0, rate: 20.0, places: 3_000, seed: 5 }
+    fn course() -> Course {
+        Course {
+            machines: 60,
+            seconds: 100,
+            capacities: Capacities::Gnutella,
+            lives: Lives::Pareto { mean: 300.0, correlation: 0.0 },
+            skew: 1e-9,
+            points: 3_000,
+            setup: Setup { rate: 20.0, activation: ACTIVATION, seed: 5, ..Setup::default() },
+        }
     }
 
     #[test]
@@ -320,7 +295,7 @@ mod tests {
 
     #[test]
     fn nobody_is_given_more_than_the_bound_while_places_are_small() {
-        let mut field = Field::new(1e-9, Way::Bounded(0.25), sizes());
+        let mut field = Field::new(course(), Way::Bounded(0.25));
         field.churn();
         field.bound(0.25);
         let whole: f64 = field.places.iter().map(|(_, work)| work).sum();
@@ -340,7 +315,7 @@ mod tests {
 
     #[test]
     fn where_there_is_room_for_all_a_bound_changes_nothing() {
-        let mut field = Field::new(1e-9, Way::Bounded(1e9), sizes());
+        let mut field = Field::new(course(), Way::Bounded(1e9));
         field.churn();
         field.bound(1e9);
         let bounded = field.owners.clone();

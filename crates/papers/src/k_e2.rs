@@ -5,20 +5,16 @@ use overlay::Policy;
 use crate::{
     Failure, Trial,
     swarm::{
+        course::Course,
         crew::{self, Progress},
-        popularity::Popularity,
-        population::{Capacities, Lives, population},
         scheme::KChoices,
-        tally::{Tally, quantile, spread},
-        world::{Setup, World},
+        tally::spread,
     },
 };
 
 /// The numbers of choices; with one there is nothing to choose, and active is passive.
 const CHOICES: [u32; 7] = [1, 2, 4, 8, 16, 64, 256];
 const SKEWS: [(&str, f64); 2] = [("uniform", 0.0), ("zipf-1.2", 1.2)];
-/// How often utilisation is looked at, in seconds.
-const SAMPLE: u32 = 30;
 /// The part of the paper's three hours after which balancing begins: 400 s.
 const ACTIVATION: u32 = 27;
 
@@ -29,29 +25,14 @@ struct Point {
     policy: Policy,
 }
 
-/// What a run is made of, for all points alike.
-#[derive(Clone, Copy)]
-struct Sizes {
-    machines: usize,
-    seconds: u32,
-    life: f64,
-    rate: f64,
-    points: usize,
-    seed: u64,
-}
-
 /// Measures the figure.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
-    let sizes = Sizes {
-        machines: trial.size("machines") as usize,
-        seconds: trial.size("seconds") as u32,
-        life: trial.constant("life_s"),
-        rate: trial.constant("rate"),
-        points: trial.constant("points") as usize,
-        seed: trial.rng().next_u64(),
-    };
+    let course = Course::classes(trial, trial.constant("life_s"));
+    let course = course.with_activation(course.seconds / ACTIVATION);
     let points = points();
-    let outcomes = crew::all(trial, &points, |point, progress| measure(point, sizes, progress));
+    let outcomes = crew::all(trial, &points, |point, progress| {
+        measure(point, course.with_skew(point.skew), progress)
+    });
     for (point, (p95, success)) in points.iter().zip(&outcomes) {
         trial.number(format!("{}/p95", point.name), *p95);
         trial.number(format!("{}/success", point.name), *success);
@@ -95,25 +76,13 @@ fn points() -> Vec<Point> {
 }
 
 /// The 95th percentile of utilisation in the second half of the run, and the success of queries there.
-fn measure(point: &Point, sizes: Sizes, progress: &Progress) -> (f64, f64) {
+fn measure(point: &Point, course: Course, progress: &Progress) -> (f64, f64) {
     progress.say(point.name.clone());
-    let mut rng = base::Rng::new(sizes.seed);
-    let lives = Lives::Pareto { mean: sizes.life, correlation: 0.0 };
-    let lives = population(sizes.machines, sizes.seconds, Capacities::Gnutella, lives, &mut rng);
-    let popularity = Popularity::new(point.skew, sizes.points, &mut rng);
-    let activation = sizes.seconds / ACTIVATION;
-    let setup = Setup { rate: sizes.rate, activation, seed: sizes.seed, ..Setup::default() };
-    let scheme = Box::new(KChoices::new(point.policy));
-    let mut world = World::new(setup, lives, popularity, scheme);
-    world.run(sizes.seconds / 2);
-    let (mut total, mut samples) = (Tally::default(), Vec::new());
-    for _ in 0..(sizes.seconds / 2 / SAMPLE).max(1) {
-        total += world.run(SAMPLE);
-        let network = &world.network;
-        let utilisations = network.alive().iter().map(|machine| network.utilisation(*machine));
-        samples.push(quantile(&mut utilisations.collect::<Vec<_>>(), 0.95));
-        progress.say(format!("{}: {} of {} s", point.name, network.now, sizes.seconds));
-    }
+    let mut samples = Vec::new();
+    let total = course.watch(Box::new(KChoices::new(point.policy)), |network| {
+        samples.push(network.utilisation_quantile(0.95));
+        progress.say(format!("{}: {} of {} s", point.name, network.now, course.seconds));
+    });
     (spread(&samples).0, total.success())
 }
 

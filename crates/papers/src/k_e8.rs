@@ -61,7 +61,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 /// The part of the ring whose machines can still do something in this second.
 fn open_part(network: &Network) -> f64 {
     let open = network.ring().iter().filter(|(_, server)| {
-        let machine = network.server(*server).machine;
+        let machine = network.owner(*server);
         !network.is_spent(machine)
     });
     open.map(|(_, server)| network.share(server)).sum()

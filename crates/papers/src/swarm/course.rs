@@ -15,6 +15,8 @@ use crate::Trial;
 
 /// How long a window is, in seconds: figures over time have a point for each.
 pub const WINDOW: u32 = 60;
+/// How often a network is looked at that is watched, in seconds.
+pub const SAMPLE: u32 = 30;
 /// Balancing begins at the paper's 400 s, or earlier in a run so short that this part of it is less.
 const ACTIVATION_PART: u32 = 10;
 /// What half of the machines in the trace can do in a second, and how long half of them stay, in seconds.
@@ -71,6 +73,11 @@ impl Course {
         Course { machines, seconds, capacities, lives, skew: 0.0, points, setup }
     }
 
+    /// The same with balancing from this second on.
+    pub fn with_activation(self, activation: u32) -> Course {
+        Course { setup: Setup { activation, ..self.setup }, ..self }
+    }
+
     /// The same with this skew.
     pub fn with_skew(self, skew: f64) -> Course {
         Course { skew, ..self }
@@ -83,18 +90,20 @@ impl Course {
 
     /// Its machines, in the order in which the network numbers them.
     pub fn lives(&self) -> Vec<Life> {
-        self.draw_lives(&mut Rng::new(self.setup.seed))
+        self.draw().0
     }
 
-    fn draw_lives(&self, rng: &mut Rng) -> Vec<Life> {
-        population(self.machines, self.seconds, self.capacities, self.lives, rng)
+    /// Its machines and where its queries go, and the chance that is left after these.
+    pub fn draw(&self) -> (Vec<Life>, Popularity, Rng) {
+        let mut rng = Rng::new(self.setup.seed);
+        let lives = population(self.machines, self.seconds, self.capacities, self.lives, &mut rng);
+        let popularity = Popularity::new(self.skew, self.points, &mut rng);
+        (lives, popularity, rng)
     }
 
     /// Its first second.
     pub fn begin(&self, scheme: Box<dyn Scheme>) -> World {
-        let mut rng = Rng::new(self.setup.seed);
-        let lives = self.draw_lives(&mut rng);
-        let popularity = Popularity::new(self.skew, self.points, &mut rng);
+        let (lives, popularity, _) = self.draw();
         World::new(self.setup, lives, popularity, scheme)
     }
 
@@ -103,6 +112,18 @@ impl Course {
         let mut world = self.begin(scheme);
         world.run(self.seconds / 2);
         Figures::of(&mut world, self.seconds / 2)
+    }
+
+    /// All of it, with a look at the network after every [`SAMPLE`] seconds of the second half, which counts.
+    pub fn watch(&self, scheme: Box<dyn Scheme>, mut look: impl FnMut(&Network)) -> Tally {
+        let mut world = self.begin(scheme);
+        world.run(self.seconds / 2);
+        let mut total = Tally::default();
+        for _ in 0..(self.seconds / 2 / SAMPLE).max(1) {
+            total += world.run(SAMPLE);
+            look(&world.network);
+        }
+        total
     }
 }
 

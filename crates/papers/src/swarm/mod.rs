@@ -1,7 +1,7 @@
 //! A network of unequal machines that come and go, in seconds: the simulator of the k-Choices paper (K17, K18).
 //!
-//! Reading order: `network` is who stands where and remembers whom; `traffic` is queries on their way; `world`
-//! is one second after the other; a `scheme` keeps machines in balance; a `course` is a whole run of one
+//! Reading order: `network` is who stands where and remembers whom; `traffic` is queries on their way; `turnover`
+//! is who comes and goes; `world` is one second after the other; a `scheme` keeps machines in balance; a `course` is a whole run of one
 //! scheme with its figures, a `contest` many of them. `population` and `popularity` say who comes and what is
 //! asked for (G3, G4). Positions, ring, fingers, refreshing and k-Choices are the product's own code; only
 //! what it is compared with lives here.
@@ -18,6 +18,7 @@ pub mod population;
 pub mod scheme;
 pub mod tally;
 pub mod traffic;
+pub mod turnover;
 pub mod world;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use overlay::{
     levels,
 };
 
-use super::tally::Tally;
+use super::tally::{Tally, quantile};
 
 const NUMBER: Domain = Domain::new("number of a simulated machine v1");
 
@@ -39,8 +39,9 @@ pub enum State {
     Died,
 }
 
-/// What routing needs of a server: one line of a cache.
+/// What a server on the way of a query has to know: one line of a cache, and that is what its alignment is for.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Server {
     /// Where it stands.
     pub position: Position,
@@ -48,14 +49,18 @@ pub struct Server {
     pub before: Position,
     successor_position: Position,
     successor: ServerId,
-    /// Whose it is.
-    pub machine: MachineId,
-    /// Messages in this second.
-    done: u32,
     /// Whom it remembers.
     pub fingers: Fingers<ServerId>,
-    /// Whether it is there.
-    pub state: State,
+}
+
+/// What whoever sends to a server has to know, apart from the rest and small, so that those of all servers stay
+/// close to the processor: most queries to a network that has too much to do end at a look here.
+#[derive(Clone, Copy, Debug)]
+struct Door {
+    machine: MachineId,
+    /// Messages in this second.
+    done: u32,
+    state: State,
 }
 
 /// What only balancing needs of a server.
@@ -72,6 +77,16 @@ struct Ledger {
 struct Meter {
     used: u32,
     capacity: u32,
+}
+
+/// Where the queries of a machine that is there begin.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    machine: MachineId,
+    /// How many servers it has.
+    count: u32,
+    /// The first of them, if there is one.
+    first: Option<ServerId>,
 }
 
 /// A machine.
@@ -115,10 +130,13 @@ pub struct Network {
     wiring: Wiring,
     seed: u64,
     servers: Vec<Server>,
+    doors: Vec<Door>,
     ledgers: Vec<Ledger>,
     machines: Vec<Machine>,
     meters: Vec<Meter>,
     alive: Vec<MachineId>,
+    /// In the order of `alive`.
+    origins: Vec<Origin>,
     ring: Ring<ServerId>,
     /// The second.
     pub now: u32,
@@ -135,10 +153,7 @@ impl Network {
             before: Position(0),
             successor_position: Position(0),
             successor: none,
-            machine: 0,
-            done: 0,
             fingers: Fingers::default(),
-            state: State::Died,
         };
         let refresher = Refresher::new(wiring.refresh, wiring.refresh_s);
         Network {
@@ -146,10 +161,12 @@ impl Network {
             seed,
             // Number 0 is nobody's, so that a finger and its absence fit into four bytes.
             servers: vec![nobody],
+            doors: vec![Door { machine: 0, done: 0, state: State::Died }],
             ledgers: vec![Ledger { index: None, work: Work::default(), refresher }],
             machines: Vec::new(),
             meters: Vec::new(),
             alive: Vec::new(),
+            origins: Vec::new(),
             ring: Ring::new(),
             now: 0,
             tally: Tally::default(),
@@ -180,6 +197,32 @@ impl Network {
         &mut self.servers[server.at()]
     }
 
+    /// Whose a server is, or was.
+    pub fn owner(&self, server: ServerId) -> MachineId {
+        self.doors[server.at()].machine
+    }
+
+    /// Whether a server can be reached.
+    pub fn state(&self, server: ServerId) -> State {
+        self.doors[server.at()].state
+    }
+
+    /// The server at which a query of a machine at random begins: any of its own, fairly.
+    pub(super) fn draw_origin(&self, rng: &mut Rng) -> Option<ServerId> {
+        let Origin { machine, count, first } =
+            *self.origins.get(rng.index(self.origins.len().max(1)))?;
+        if count > 1 { Some(*rng.pick(&self.machine(machine).servers)) } else { first }
+    }
+
+    /// Notes where the queries of a machine begin now.
+    fn note_origin(&mut self, machine: MachineId) {
+        let Machine { place, servers, .. } = &self.machines[machine as usize];
+        if let Some(place) = *place {
+            let (count, first) = (servers.len() as u32, servers.first().copied());
+            self.origins[place] = Origin { machine, count, first };
+        }
+    }
+
     /// The smoothed work of a server.
     pub fn work(&self, server: ServerId) -> f64 {
         self.ledgers[server.at()].work.get()
@@ -194,6 +237,12 @@ impl Network {
     pub fn utilisation(&self, machine: MachineId) -> f64 {
         let machine = self.machine(machine);
         machine.work / machine.capacity
+    }
+
+    /// The utilisation that this part of machines do not exceed.
+    pub fn utilisation_quantile(&self, part: f64) -> f64 {
+        let all = self.alive.iter().map(|machine| self.utilisation(*machine));
+        quantile(&mut all.collect::<Vec<_>>(), part)
     }
 
     /// Whether a machine has done all that it can in this second.
@@ -239,6 +288,7 @@ impl Network {
         });
         self.meters.push(Meter { used: 0, capacity: capacity.max(1.0) as u32 });
         self.alive.push(id);
+        self.origins.push(Origin { machine: id, count: 0, first: None });
         id
     }
 
@@ -248,6 +298,7 @@ impl Network {
         servers.iter().for_each(|server| self.take_away(*server, State::Died));
         if let Some(place) = self.machines[machine as usize].place.take() {
             self.alive.swap_remove(place);
+            self.origins.swap_remove(place);
             if let Some(moved) = self.alive.get(place) {
                 self.machines[*moved as usize].place = Some(place);
             }
@@ -272,19 +323,12 @@ impl Network {
         let (successor_position, successor) = self.ring.after(position)?;
         let mut fingers = Fingers::default();
         fingers.resize(levels(position, successor_position));
-        self.servers.push(Server {
-            position,
-            before,
-            successor_position,
-            successor,
-            machine,
-            done: 0,
-            fingers,
-            state: State::Here,
-        });
+        self.servers.push(Server { position, before, successor_position, successor, fingers });
+        self.doors.push(Door { machine, done: 0, state: State::Here });
         let refresher = Refresher::new(self.wiring.refresh, self.wiring.refresh_s);
         self.ledgers.push(Ledger { index, work: Work::default(), refresher });
         self.machines[machine as usize].servers.push(id);
+        self.note_origin(machine);
         self.link(predecessor, id);
         self.link(id, successor);
         let work = work.clamp(0.0, self.work(successor));
@@ -312,15 +356,18 @@ impl Network {
 
     fn take_away(&mut self, server: ServerId, state: State) {
         let gone = &mut self.servers[server.at()];
-        let (position, machine) = (gone.position, gone.machine);
-        assert_eq!(gone.state, State::Here, "nobody goes twice");
-        gone.state = state;
+        let position = gone.position;
         gone.fingers = Fingers::default();
+        let door = &mut self.doors[server.at()];
+        assert_eq!(door.state, State::Here, "nobody goes twice");
+        door.state = state;
+        let id = door.machine;
         self.ring.remove(position);
         let work = self.work(server);
-        let machine = &mut self.machines[machine as usize];
+        let machine = &mut self.machines[id as usize];
         machine.servers.retain(|other| *other != server);
         machine.work -= work;
+        self.note_origin(id);
         let neighbours = (self.ring.before(position), self.ring.at_or_after(position));
         if let (Some((_, before)), Some((_, after))) = neighbours {
             self.link(before, after);
@@ -340,28 +387,36 @@ impl Network {
     pub fn shift_work(&mut self, server: ServerId, more: f64) {
         let work = &mut self.ledgers[server.at()].work;
         *work = Work::anticipated(work.get() + more);
-        let machine = self.servers[server.at()].machine;
+        let machine = self.owner(server);
         self.machines[machine as usize].work += more;
     }
 
     /// Gives a server to another machine, where it is.
     pub fn hand_over(&mut self, server: ServerId, to: MachineId) {
         let work = self.work(server);
-        let from = self.server(server).machine as usize;
-        self.machines[from].servers.retain(|other| *other != server);
-        self.machines[from].work -= work;
-        self.machines[to as usize].servers.push(server);
-        self.machines[to as usize].work += work;
-        self.servers[server.at()].machine = to;
+        let from = std::mem::replace(&mut self.doors[server.at()].machine, to);
+        let giver = &mut self.machines[from as usize];
+        giver.servers.retain(|other| *other != server);
+        giver.work -= work;
+        let taker = &mut self.machines[to as usize];
+        taker.servers.push(server);
+        taker.work += work;
+        self.note_origin(from);
+        self.note_origin(to);
     }
 
     /// Uses a server once. Whether its machine can still do it.
     pub(crate) fn charge(&mut self, server: ServerId) -> bool {
-        let server = &mut self.servers[server.at()];
-        server.done += 1;
-        let meter = &mut self.meters[server.machine as usize];
+        let door = &mut self.doors[server.at()];
+        door.done += 1;
+        let meter = &mut self.meters[door.machine as usize];
         meter.used += 1;
         meter.used <= meter.capacity
+    }
+
+    /// What its machine has used of this second, read ahead of need: the processor has it at hand then.
+    pub(super) fn glance(&self, server: ServerId) -> u32 {
+        self.meters[self.owner(server) as usize].used
     }
 
     pub(super) fn successor(&self, server: ServerId) -> Link<ServerId> {
@@ -371,7 +426,7 @@ impl Network {
 
     /// The neighbours of a position as its machine's asker is told; nothing if somebody else stands on it.
     pub fn gap(&self, policy: &Policy, asker: MachineId, position: Position) -> Option<Gap> {
-        if self.ring.get(position).is_some_and(|server| self.server(server).machine != asker) {
+        if self.ring.get(position).is_some_and(|server| self.owner(server) != asker) {
             return None;
         }
         let (_, before) = self.ring.before(position)?;
@@ -379,7 +434,8 @@ impl Network {
         let neighbour = |id: ServerId, is_before: bool| {
             let server = self.server(id);
             let beyond = if is_before { server.before } else { server.successor_position };
-            let standing = (server.machine != asker).then(|| self.standing(policy, server.machine));
+            let owner = self.owner(id);
+            let standing = (owner != asker).then(|| self.standing(policy, owner));
             Neighbour { position: server.position, beyond, work: self.work(id), standing }
         };
         Some(Gap { before: neighbour(before, true), after: neighbour(after, false) })
@@ -413,7 +469,7 @@ impl Network {
                 let Some(level) = refresher.due(fingers, self.now, rng) else { continue };
                 let old = fingers.get(level);
                 let link = self.look_up(server, level);
-                let is_dead = old.is_some_and(|old| self.server(old.server).state == State::Died);
+                let is_dead = old.is_some_and(|old| self.state(old.server) == State::Died);
                 self.tally.refreshes += 1;
                 self.tally.refreshed_dead += u64::from(is_dead);
                 self.ledgers[server.at()].refresher.found(is_dead);
@@ -434,7 +490,7 @@ impl Network {
             let machine = &mut self.machines[id];
             let mut total = 0.0;
             for server in &machine.servers {
-                let done = std::mem::take(&mut self.servers[server.at()].done);
+                let done = std::mem::take(&mut self.doors[server.at()].done);
                 let work = &mut self.ledgers[server.at()].work;
                 work.observe(f64::from(done), self.wiring.weight);
                 total += work.get();
@@ -452,7 +508,7 @@ impl Network {
             let fingers = &self.server(server).fingers;
             for link in (0..fingers.levels()).filter_map(|level| fingers.get(level)) {
                 all += 1;
-                dead += u64::from(self.server(link.server).state == State::Died);
+                dead += u64::from(self.state(link.server) == State::Died);
             }
         }
         dead as f64 / all.max(1) as f64

@@ -26,6 +26,17 @@ pub trait Scheme: Send {
 
     /// A machine looks at its balance.
     fn check(&mut self, network: &mut Network, machine: MachineId, rng: &mut Rng);
+
+    /// One second, if each machine looks at its balance once in so many of them in the mean.
+    fn check_some(&mut self, network: &mut Network, seconds: f64, rng: &mut Rng) {
+        // Nobody comes or goes in between, so the list stays as it is.
+        for at in 0..network.alive().len() {
+            if rng.chance(1.0 / seconds) {
+                let machine = network.alive()[at];
+                self.check(network, machine, rng);
+            }
+        }
+    }
 }
 
 /// No balancing: one server at the first position (K16).

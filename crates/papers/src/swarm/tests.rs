@@ -33,10 +33,10 @@ fn audit(network: &Network) {
     for (at, (position, id)) in servers.iter().enumerate() {
         let server = network.server(*id);
         let next = servers[(at + 1) % servers.len()];
-        assert_eq!((server.position, server.state), (*position, State::Here));
+        assert_eq!((server.position, network.state(*id)), (*position, State::Here));
         assert_eq!(network.successor(*id).position, next.0);
         assert_eq!(network.server(next.1).before, *position);
-        assert!(network.machine(server.machine).servers.contains(id));
+        assert!(network.machine(network.owner(*id)).servers.contains(id));
     }
     let counted: usize = network.alive().iter().map(|m| network.machine(*m).servers.len()).sum();
     assert_eq!(counted, servers.len());
@@ -45,6 +45,12 @@ fn audit(network: &Network) {
         let work: f64 = machine.servers.iter().map(|server| network.work(*server)).sum();
         assert!((work - machine.work).abs() < 1e-6 * (1.0 + work), "{work} {}", machine.work);
         assert!(!machine.servers.is_empty());
+    }
+    let mut rng = Rng::new(u64::from(network.now));
+    for _ in 0..100 {
+        let origin = network.draw_origin(&mut rng).expect("somebody is there");
+        assert_eq!(network.state(origin), State::Here, "queries begin where somebody stands");
+        assert!(network.machine(network.owner(origin)).servers.contains(&origin));
     }
     let shares: f64 = servers.iter().map(|(_, server)| network.share(*server)).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
@@ -86,7 +92,7 @@ fn servers_stand_only_where_their_machine_may_if_the_scheme_keeps_to_that() {
         world.run(400);
         let all: Vec<(Position, ServerId)> = world.network.ring().iter().collect();
         let is_verifiable = all.iter().all(|(position, server)| {
-            let machine = world.network.server(*server).machine;
+            let machine = world.network.owner(*server);
             let index = world.network.index(*server);
             index.is_some_and(|index| world.network.position(machine, index) == *position)
         });

@@ -5,7 +5,7 @@
 //! their second, and so on. While one waits for memory, the processor goes on with the next.
 
 use base::Rng;
-use overlay::{Hop, Link, Position};
+use overlay::{Hop, Position, levels};
 
 use super::{
     network::{Network, ServerId, State},
@@ -18,6 +18,8 @@ struct Flight {
     at: ServerId,
     hops: u32,
     key: Position,
+    /// Where it goes next, by what the server where it is remembers.
+    next: Hop<ServerId>,
 }
 
 /// So many abreast. The paper's own averages are of twenty queries (section VI-H).
@@ -63,23 +65,26 @@ impl Traffic {
         self.flights.clear();
         for _ in 0..count {
             let key = popularity.draw(rng);
-            let Some(at) = source(network, rng) else { continue };
-            network.tally.queries += 1;
-            let server = network.server(at);
-            // It is responsible itself: the key lies between its predecessor and itself.
-            if server.before.to(key).wrapping_sub(1) < server.before.to(server.position) {
-                network.tally.answered += 1;
-            } else {
-                self.flights.push(Flight { at, hops: 0, key });
-            }
+            let Some(at) = network.draw_origin(rng) else { continue };
+            self.flights.push(Flight { at, hops: 0, key, next: Hop::Successor { is_last: false } });
         }
+        network.tally.queries += self.flights.len() as u64;
+        self.flights.retain(|flight| {
+            let server = network.server(flight.at);
+            // It is responsible itself: the key lies between its predecessor and itself.
+            let is_own =
+                server.before.to(flight.key).wrapping_sub(1) < server.before.to(server.position);
+            network.tally.answered += u64::from(is_own);
+            !is_own
+        });
     }
 
     fn land(&mut self, network: &mut Network) {
         while !self.flights.is_empty() {
+            self.look_ahead(network);
             self.flights.retain_mut(|flight| {
                 flight.hops += 1;
-                match hop(network, flight.at, flight.key) {
+                match hop(network, flight) {
                     Outcome::Goes(at) => {
                         flight.at = at;
                         return true;
@@ -95,27 +100,46 @@ impl Traffic {
             });
         }
     }
-}
 
-/// One of the servers of a machine at random.
-fn source(network: &Network, rng: &mut Rng) -> Option<ServerId> {
-    let alive = network.alive();
-    let machine = network.machine(*alive.get(rng.index(alive.len().max(1)))?);
-    match machine.servers.len() {
-        0 => None,
-        1 => Some(machine.servers[0]),
-        count => Some(machine.servers[rng.index(count)]),
+    /// Finds where each goes next, and reads what they will need there. That is done for all of them before any
+    /// goes, in loops without a branch that hangs on what is read, so that the processor waits for the memory of
+    /// all at once and not for that of one after the other.
+    fn look_ahead(&mut self, network: &Network) {
+        let mut read = 0;
+        for flight in &self.flights {
+            let server = network.server(flight.at);
+            read ^= server.fingers.confirmed(levels(server.position, flight.key));
+        }
+        for flight in &mut self.flights {
+            flight.next = next(network, flight.at, flight.key);
+        }
+        for flight in &self.flights {
+            read ^= network.glance(target(network, flight));
+        }
+        std::hint::black_box(read);
     }
 }
 
-fn hop(network: &mut Network, from: ServerId, key: Position) -> Outcome {
-    let here = network.server(from).position;
-    let Link { position, server: successor } = network.successor(from);
+fn next(network: &Network, at: ServerId, key: Position) -> Hop<ServerId> {
+    let server = network.server(at);
+    server.fingers.next_hop(server.position, network.successor(at).position, key)
+}
+
+fn target(network: &Network, flight: &Flight) -> ServerId {
+    match flight.next {
+        Hop::Successor { .. } => network.successor(flight.at).server,
+        Hop::Finger { link, .. } => link.server,
+    }
+}
+
+fn hop(network: &mut Network, flight: &mut Flight) -> Outcome {
+    let from = flight.at;
     let (to, is_last, level) = loop {
-        match network.server(from).fingers.next_hop(here, position, key) {
-            Hop::Successor { is_last } => break (successor, is_last, None),
-            Hop::Finger { level, link } => match network.server(link.server).state {
-                State::Here => break (link.server, false, Some(level)),
+        let to = target(network, flight);
+        match flight.next {
+            Hop::Successor { is_last } => break (to, is_last, None),
+            Hop::Finger { level, .. } => match network.state(to) {
+                State::Here => break (to, false, Some(level)),
                 State::Died => {
                     network.tally.stale += 1;
                     return Outcome::Fails;
@@ -124,6 +148,7 @@ fn hop(network: &mut Network, from: ServerId, key: Position) -> Outcome {
                 State::Left => {
                     let now = network.now;
                     network.server_mut(from).fingers.set(level, None, now);
+                    flight.next = next(network, from, flight.key);
                 }
             },
         }

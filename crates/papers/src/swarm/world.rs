@@ -4,12 +4,13 @@
 use base::Rng;
 
 use super::{
-    network::{MachineId, Network, Wiring},
+    network::{Network, Wiring},
     popularity::Popularity,
     population::Life,
     scheme::Scheme,
     tally::Tally,
     traffic::Traffic,
+    turnover::Turnover,
 };
 
 /// What a world is run with.
@@ -45,10 +46,7 @@ pub struct World {
     scheme: Box<dyn Scheme>,
     traffic: Traffic,
     rng: Rng,
-    /// By when they come.
-    arrivals: std::iter::Peekable<std::vec::IntoIter<Life>>,
-    /// By when they go, the next one last.
-    departures: std::collections::BinaryHeap<std::cmp::Reverse<(u32, MachineId)>>,
+    turnover: Turnover,
     /// Queries that are due and not asked.
     owed: f64,
 }
@@ -68,8 +66,7 @@ impl World {
             scheme,
             traffic: Traffic::default(),
             rng: Rng::new(setup.seed),
-            arrivals: lives.into_iter().peekable(),
-            departures: Default::default(),
+            turnover: Turnover::new(lives),
             owed: 0.0,
         };
         world.churn();
@@ -93,7 +90,9 @@ impl World {
         let count = self.owed as usize;
         self.owed -= count as f64;
         self.traffic.run(&mut self.network, count, &self.popularity, &mut self.rng, watch);
-        self.balance();
+        if self.is_active() {
+            self.scheme.check_some(&mut self.network, self.setup.check_s, &mut self.rng);
+        }
         self.network.end_second();
         self.network.tally.seconds = 1;
         std::mem::take(&mut self.network.tally)
@@ -116,34 +115,7 @@ impl World {
     }
 
     fn churn(&mut self) {
-        let now = self.network.now;
-        while let Some(std::cmp::Reverse((_, machine))) =
-            self.departures.peek().filter(|next| next.0.0 <= now).copied()
-        {
-            self.departures.pop();
-            self.network.tally.churn += self.network.die(machine) as u64;
-        }
-        while let Some(life) = self.arrivals.next_if(|life| life.from <= now) {
-            let machine = self.network.arrive(life.capacity);
-            if life.to != u32::MAX {
-                self.departures.push(std::cmp::Reverse((life.to, machine)));
-            }
-            let is_active = self.is_active();
-            self.scheme.join(&mut self.network, machine, is_active, &mut self.rng);
-            self.network.tally.churn += self.network.machine(machine).servers.len() as u64;
-        }
-    }
-
-    fn balance(&mut self) {
-        if !self.is_active() {
-            return;
-        }
-        // Nobody comes or goes in between, so the list stays as it is.
-        for at in 0..self.network.alive().len() {
-            if self.rng.chance(1.0 / self.setup.check_s) {
-                let machine = self.network.alive()[at];
-                self.scheme.check(&mut self.network, machine, &mut self.rng);
-            }
-        }
+        let is_active = self.is_active();
+        self.turnover.step(&mut self.network, &mut *self.scheme, is_active, &mut self.rng);
     }
 }

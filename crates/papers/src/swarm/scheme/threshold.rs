@@ -63,7 +63,7 @@ impl Threshold {
         rng: &mut Rng,
     ) {
         let (before, here) = (network.server(own).before, network.server(own).position);
-        let owner = |network: &Network, server| network.server(server).machine;
+        let owner = |network: &Network, server| network.owner(server);
         let (Some((_, predecessor)), Some((_, successor))) =
             (network.ring().before(here), network.ring().after(here))
         else {
@@ -90,7 +90,7 @@ impl Threshold {
         let count = network.alive().len().ilog2();
         let can_go = |network: &Network, server: ServerId| {
             let (_, after) = network.ring().after(network.server(server).position)?;
-            let successor = network.machine(network.server(after).machine);
+            let successor = network.machine(network.owner(after));
             let work = network.work(server) + successor.work;
             (work < self.upper * successor.capacity && after != own).then_some(())
         };
@@ -116,7 +116,7 @@ impl Threshold {
 /// Lets a server stand elsewhere between its neighbours. K18 does not count that as an action.
 fn shift(network: &mut Network, server: ServerId, to: Position) {
     if network.ring().get(to).is_none() {
-        let machine = network.server(server).machine;
+        let machine = network.owner(server);
         network.leave(server);
         stand_on(network, machine, to, None);
     }
