@@ -30,6 +30,9 @@ pub enum Command {
         #[arg(long, value_name = "F", default_value = "1", value_parser = parse_scale)]
         scale: f64,
     },
+    /// Be one machine of K-E13, whose parent is another `croft`
+    #[command(hide = true)]
+    Peer,
 }
 
 pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
@@ -42,6 +45,10 @@ pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::from(2))
             }
         },
+        Command::Peer => {
+            papers::live_as_peer()?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

@@ -64,6 +64,7 @@ mod h_e7;
 mod h_e8;
 mod h_e9;
 
+pub use k_e13::live as live_as_peer;
 pub use plan::{Expect, Plan, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};
 pub use report::{Line, Report};

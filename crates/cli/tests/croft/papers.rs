@@ -1,5 +1,11 @@
 //! `croft papers`.
 
+use std::{
+    io::Read,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
 use serde_json::Value;
 
 use crate::binary::{croft, text};
@@ -64,4 +70,31 @@ fn a_small_run_says_the_same_in_both_forms() {
         assert_eq!(line.split_whitespace().next(), row["name"].as_str());
         assert!(line.contains(row["verdict"].as_str().unwrap()), "{line}");
     }
+}
+
+#[test]
+fn a_network_of_processes_answers_queries_and_measures_every_row() {
+    let output = croft(&["papers", "run", "K-E13", "--scale", "0.04", "--json"]);
+    assert_eq!(text(&output.stderr), "");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["ours"].is_number()), "{report}");
+    let answered = rows.iter().find(|row| row["name"] == "processes/answered").unwrap();
+    assert!(answered["ours"].as_f64().unwrap() > 0.9, "{report}");
+}
+
+#[test]
+fn processes_of_an_experiment_end_when_the_one_that_started_them_is_killed() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_croft"));
+    command.args(["papers", "run", "K-E13"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut parent = command.spawn().unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", parent.id());
+    while std::fs::read_to_string(&children).unwrap().split_whitespace().count() < 24 {}
+    let killed = Instant::now();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    // They have its stderr, so that this ends when the last of them does.
+    let mut talk = String::new();
+    parent.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(15), "they lived on for {:?}", killed.elapsed());
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use base::Rng;
 use overlay::{Fingers, Hop, Link, Position, Ring, aim, levels};
+use serde::{Deserialize, Serialize};
 
 /// How often a program asks and a finger is looked up, in microseconds in the mean.
 const QUERY_US: u64 = 100_000;
@@ -16,13 +17,15 @@ const BODY: usize = 1_400;
 /// The most octets of a message: kind, place, machine, number, length and body.
 pub const OCTETS_MAX: usize = 1 + 8 + 1 + 4 + 4 + BODY;
 
-/// Messages and octets, each way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a machine has counted: messages and octets each way, queries asked and those that were answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     pub packets_in: u64,
     pub octets_in: u64,
     pub packets_out: u64,
     pub octets_out: u64,
+    pub queries: u64,
+    pub answers: u64,
 }
 
 /// Octets for somebody.
@@ -54,9 +57,6 @@ pub struct Peer {
     /// Levels that are being looked up, by number; at most one for each level.
     asked: BTreeMap<u32, usize>,
     number: u32,
-    /// Queries asked, and those that were answered.
-    pub queries: u64,
-    pub answers: u64,
     pub traffic: Traffic,
 }
 
@@ -90,8 +90,6 @@ impl Peer {
                 rng,
                 asked: BTreeMap::new(),
                 number: 0,
-                queries: 0,
-                answers: 0,
                 traffic: Traffic::default(),
             }
         };
@@ -109,7 +107,7 @@ impl Peer {
             self.number += 1;
             if self.query_at <= self.refresh_at {
                 self.query_at += QUERY_US / 2 + self.rng.below(QUERY_US);
-                self.queries += 1;
+                self.traffic.queries += 1;
                 let key = Position(self.rng.next_u64());
                 self.pass((QUERY, key.0, self.own as u8, self.number, Vec::new()), out);
             } else {
@@ -142,7 +140,7 @@ impl Peer {
                     self.fingers.set(level, Some(link), (now / 1_000_000) as u32);
                 }
             }
-            ANSWER => self.answers += 1,
+            ANSWER => self.traffic.answers += 1,
             _ => {}
         }
     }
@@ -168,7 +166,7 @@ impl Peer {
     fn send(&mut self, to: usize, message: Message, out: &mut Vec<Send>) {
         if to == self.own {
             // Its own place: nothing goes over a line, and a finger to itself leads nowhere.
-            self.answers += u64::from(message.0 == ANSWER);
+            self.traffic.answers += u64::from(message.0 == ANSWER);
             return;
         }
         let octets = base::encode(&message);
