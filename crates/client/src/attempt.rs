@@ -199,6 +199,12 @@ impl Client {
                 Call::Do(Act::Lock { file, hold: Some(_), .. }) if !self.handles.is_open(file) => {
                     Err(Halt::Failed(Failure::Lost))
                 }
+                Call::Do(Act::Lock { file, owner, hold: Some(_), .. })
+                    if self.handles.locker_count() >= self.settings.lockers_max
+                        && !self.handles.is_locker(file, *owner) =>
+                {
+                    Err(Refusal::TooManyLocks.into())
+                }
                 Call::Do(act) => {
                     let (actor, act) = (actor.clone(), act.clone());
                     let done = self.perform(now, Operation { actor, time: *time, act })?;

@@ -100,6 +100,8 @@ pub struct Settings {
     pub has_memory: bool,
     /// The most open files. Each may take a few leases, which can't be given back meanwhile.
     pub handles_max: usize,
+    /// The most that have locked files, counted once for each of them; the group allows no more.
+    pub lockers_max: usize,
 }
 
 impl Settings {
@@ -116,6 +118,7 @@ impl Settings {
             pending_max: 10_000,
             calls_max: 1_024,
             handles_max: 16_384,
+            lockers_max: directory::LOCKED_MAX,
             has_memory: false,
         }
     }

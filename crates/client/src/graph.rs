@@ -13,6 +13,8 @@ const CALLS: Place<Throttle> = Place::new("1A", "waiting calls").of("calls");
 const PENDING: Place<Throttle> = Place::new("1B", "pending operations").of("operations");
 /// Open files.
 const HANDLES: Place<Throttle> = Place::new("1C", "open files").of("handles");
+/// Whoever has locked open files.
+const LOCKERS: Place<Throttle> = Place::new("1F", "lockers of files").of("lockers");
 /// Files and names that are remembered.
 const FACTS: Place<Release> = Place::new("1D", "remembered facts").of("facts");
 /// Leases that are held.
@@ -29,6 +31,8 @@ pub fn graph(settings: &Settings) -> Graph {
 
     let open = graph.flow(Flow::entry("a program opens", HANDLES));
     graph.flow(Flow::exit("closed", HANDLES).waits_for("the program"));
+    let lock = graph.flow(Flow::entry("a program locks", LOCKERS));
+    graph.flow(Flow::exit("unlocked or closed", LOCKERS).waits_for("the program"));
 
     graph.flow(Flow::arrival("the group tells", FACTS));
     let forget = graph.flow(Flow::exit("forgotten", FACTS));
@@ -38,6 +42,7 @@ pub fn graph(settings: &Settings) -> Graph {
     graph.throttle(CALLS, settings.calls_max as u64, &[ask]);
     graph.throttle(PENDING, settings.pending_max as u64, &[perform]);
     graph.throttle(HANDLES, settings.handles_max as u64, &[open]);
+    graph.throttle(LOCKERS, settings.lockers_max as u64, &[lock]);
     graph.release(FACTS, settings.facts_max as u64, forget);
     graph.release(LEASES, settings.budget as u64, give_back);
     graph
@@ -55,6 +60,7 @@ pub(crate) fn limited(settings: Settings) -> Settings {
         calls_max: plan.spec(CALLS).threshold as usize,
         pending_max: plan.spec(PENDING).threshold as usize,
         handles_max: plan.spec(HANDLES).threshold as usize,
+        lockers_max: plan.spec(LOCKERS).threshold as usize,
         facts_max: plan.spec(FACTS).threshold as usize,
         budget: plan.spec(LEASES).threshold as usize,
         ..settings

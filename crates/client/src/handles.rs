@@ -14,8 +14,8 @@ pub(crate) struct Handles {
     open: BTreeMap<u64, (FileId, Modes)>,
     /// How often each file is open, and how often in each mode. One for each file in `open`.
     counts: BTreeMap<FileId, Counts>,
-    /// Who has locked an open file and not given up the whole of it since. Of files in `counts` only, and
-    /// no more than use them at a time, if whoever is done with a file says so.
+    /// Who has locked an open file and not given up the whole of it since. Of files in `counts` only. Bounded by
+    /// the settings.
     lockers: BTreeSet<(FileId, u64)>,
     /// Handles that were opened while nobody had been told of a loss yet: whoever has done something, and
     /// opens a file only to sync, is told that it is lost (as with `errseq_t` in Linux). In `open` only.
@@ -53,9 +53,13 @@ impl Handles {
     }
 
     /// How many have locked files.
-    #[cfg(test)]
     pub(crate) fn locker_count(&self) -> usize {
         self.lockers.len()
+    }
+
+    /// Whether somebody is among those who have locked a file.
+    pub(crate) fn is_locker(&self, file: &FileId, owner: u64) -> bool {
+        self.lockers.contains(&(file.clone(), owner))
     }
 
     /// Somebody whose locks on a file go when this handle does: it is the last one.

@@ -361,6 +361,25 @@ fn whoever_changes_something_waits_while_too_much_is_pending_and_calls_are_bound
 }
 
 #[test]
+fn whoever_locks_too_many_files_is_told_so_before_the_group_is() {
+    check_with(
+        |settings| Settings { lockers_max: 1, ..settings },
+        "0 A creates f
+         0 A creates g
+         0 A opens f as F
+         0 A opens g as G
+         1 A locks f x0-9
+         2 A locks g x0-9
+         3 A locks f s20-29
+         4 A unlocks f 0-18446744073709551615
+         5 A locks g x0-9
+         6 A syncs",
+        "2 A locks g x0-9: ENOLCK
+         6 A syncs: done",
+    );
+}
+
+#[test]
 fn what_was_not_used_for_longest_goes_when_there_is_too_much() {
     let few = |settings| Settings { budget: 16, facts_max: 40, ..settings };
     let mut world = World::new(few);

@@ -41,4 +41,5 @@ pub use overlay::Users;
 pub use record::{Entry, File, Key, Record, Sort, Special};
 pub use records::Absent;
 pub use refusal::Refusal;
+pub use session::LOCKED_MAX;
 pub use view::{Birth, Missing, Stop, View};

@@ -18,6 +18,8 @@ pub const NUMBERS: u64 = 1_024;
 pub const SERIALS: u64 = 65_536;
 /// More inode numbers than can have been given out in decisions that were lost.
 pub const SERIALS_PASSED: u64 = 1 << 32;
+/// The most files that a client may have locks on. An honest one keeps to it by itself.
+pub const LOCKED_MAX: usize = 16_384;
 /// The most files that are given at a time.
 pub const FILES_MAX: u64 = 65_536;
 /// The most bytes that are given at a time.
@@ -28,7 +30,7 @@ pub const BYTES_MAX: u64 = 1 << 30;
 pub(crate) struct Member {
     pub(crate) users: Users,
     pub(crate) session: Session,
-    /// Files that it has locks on. Bounded by the files that there may be.
+    /// Files that it has locks on. At most [`LOCKED_MAX`], and those of one batch.
     pub(crate) locked: BTreeSet<FileId>,
 }
 

@@ -28,7 +28,12 @@ use crate::{
     message::{Down, Downward, Refusal, Return, Up, Upward, Want},
 };
 
-use self::{answer::Answers, lease::Lease, recalls::Recalls, session::Session};
+use self::{
+    answer::{Answers, OLDEST_MAX},
+    lease::Lease,
+    recalls::Recalls,
+    session::Session,
+};
 
 /// Grants leases on the fields of some files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
@@ -67,6 +72,9 @@ pub struct Policy {
     pub rule: Rule,
     /// The most leases that a client may hold, and the most that it may wait for.
     pub budget: usize,
+    /// The most leases of all clients together. When there are as many, nobody gets more before whoever has most
+    /// has given some back; what is born is born all the same, and has as many more given back.
+    pub leases_max: usize,
 }
 
 /// The paper's rules and its controls.
@@ -82,7 +90,13 @@ pub enum Rule {
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { is_generous: true, gives_all_to_one: false, rule: Rule::Fields, budget: 100_000 }
+        Policy {
+            is_generous: true,
+            gives_all_to_one: false,
+            rule: Rule::Fields,
+            budget: 100_000,
+            leases_max: 1_000_000,
+        }
     }
 }
 
@@ -193,6 +207,7 @@ impl Grantor {
         if self.asked.contains_key(&(client, id)) {
             return; // Repeated: it keeps its place, and the answer will come.
         }
+        let is_full = self.is_full(wants.len());
         let accepted = match favour {
             Favour::Denied => Err(Refusal::Denied),
             Favour::Generous | Favour::Narrow => self.accept(client, wants),
@@ -201,8 +216,10 @@ impl Grantor {
         let wants = match accepted {
             Ok(wants) => wants,
             Err(why) => {
-                if why == Refusal::OverBudget {
-                    self.recall_oldest(now, client, out);
+                if why == Refusal::OverBudget && is_full {
+                    self.recall_from_richest(now, out);
+                } else if why == Refusal::OverBudget {
+                    self.recall_oldest(now, client, OLDEST_MAX, out);
                 }
                 return self.say(now, client, Down::Refused { request: id, why }, out);
             }
@@ -235,10 +252,15 @@ impl Grantor {
         }
         let Some(session) = self.sessions.get(&client) else { return Err(Refusal::OverBudget) };
         let is_over = |count: usize| count + wants.len() > self.policy.budget;
-        if is_over(session.waiting) || is_over(session.leases) {
+        if is_over(session.waiting) || is_over(session.leases) || self.is_full(wants.len()) {
             return Err(Refusal::OverBudget);
         }
         Ok(wants.into_iter().map(|want| self.policy.read(want)).collect())
+    }
+
+    /// Whether there are too many leases for so many more.
+    fn is_full(&self, count: usize) -> bool {
+        self.leases.len().saturating_add(count) > self.policy.leases_max
     }
 
     fn enqueue(&mut self, request: Request) -> u64 {

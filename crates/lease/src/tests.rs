@@ -493,6 +493,31 @@ fn the_control_with_whole_files_makes_two_names_conflict() {
 }
 
 #[test]
+fn where_all_have_too_many_whoever_has_most_gives_some_back_and_then_there_is_room() {
+    check_with(
+        Policy { leases_max: 3, ..Policy::of_the_paper() },
+        "0 A needs 1:/a read, 1:/b read
+         1 B needs 1:/c read
+         2 B needs 1:/d read
+         3 A pushes
+         4 B needs 1:/d read
+         5 B needs 1:/e read
+         6 A creates 1.5:*
+         7 A creates 1.6:*",
+        "0 A is content
+         1 B is content
+         2 A must push 1:/a
+         2 A must push 1:/b
+         2 B is refused: OverBudget
+         4 B is content
+         5 B is content
+         6 B must push 1:/c
+         6 B must push 1:/d
+         6 B must push 1:/e",
+    );
+}
+
+#[test]
 fn nonsense_and_greed_are_refused_as_values() {
     check_with(
         Policy { budget: 2, ..Policy::of_the_paper() },

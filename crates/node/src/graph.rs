@@ -62,6 +62,10 @@ const MACHINES: Place<Shed> = Place::new("2U", "machines of the cell").of("machi
 const SESSIONS: Place<ClownCar> = Place::new("2V", "sessions").of("machines");
 /// What one session knows or may do.
 const LEASES: Place<Shed> = Place::new("2W", "leases of a session").of("leases");
+/// The same of all sessions together.
+const ALL_LEASES: Place<Shed> = Place::new("2AB", "leases of all").of("leases");
+/// Files on which one machine's programs have locks.
+const LOCKED: Place<Shed> = Place::new("2AC", "locked files of a machine").of("files");
 /// The log since the last checkpoint.
 const LOG: Place<Throttle> = Place::new("2X", "log not stored").of("bytes");
 /// Records that have changed since the last checkpoint.
@@ -190,6 +194,12 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.flow(Flow::exit("lapsed", SESSIONS));
     graph.flow(Flow::between("granted", DUE, LEASES));
     graph.flow(Flow::exit("given back", LEASES).waits_for("its client"));
+    graph.flow(Flow::between("granted to all", DUE, ALL_LEASES));
+    graph.flow(Flow::exit("back from all", ALL_LEASES).waits_for("their clients"));
+    graph.flow(Flow::exit("over with their sessions", ALL_LEASES));
+    graph.flow(Flow::between("locked", DUE, LOCKED));
+    graph.flow(Flow::exit("unlocked", LOCKED).waits_for("its client"));
+    graph.flow(Flow::exit("unlocked with its session", LOCKED));
     graph.flow(Flow::exit("over with its session", LEASES));
     graph.shed(HEARD, limits.heard_max as u64, "members, and the first to come, always have room");
     graph.shed(SERVED, group::Settings::SERVED_MAX as u64, "it asks again");
@@ -198,6 +208,13 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.clown_car(SESSIONS, Register::COUNT_MAX as u64, "machines of the cell: 2U");
     let leases = 2 * Policy::default().budget as u64;
     graph.shed(LEASES, leases, "the client is refused, and gives others back");
+    let all = Policy::default().leases_max as u64;
+    graph.shed(ALL_LEASES, all, "nobody gets more, and whoever has most gives some back");
+    graph.shed(
+        LOCKED,
+        directory::LOCKED_MAX as u64,
+        "who has more has lied, and loses its session",
+    );
 
     // The thread that writes the log also makes the checkpoints, and takes nothing more meanwhile. It looks after
     // each frame and each sync, so one of these, or what 2I holds, may be on top. While the disk is full there are
@@ -262,6 +279,8 @@ fn claim_constants(plan: &mut Plan) {
     plan.spec(MACHINES);
     plan.spec(SESSIONS);
     plan.spec(LEASES);
+    plan.spec(ALL_LEASES);
+    plan.spec(LOCKED);
 }
 
 impl Limits {
@@ -293,7 +312,7 @@ mod tests {
             let verdict = graph.without_protection(label).check();
             assert_eq!(verdict.vulnerable(), [label], "{}", verdict.summary());
         }
-        assert_eq!(graph.labels().count(), 27);
+        assert_eq!(graph.labels().count(), 29);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     record::{File, Sort},
     records::Absent,
     refusal::Refusal,
-    session::{NUMBERS, SERIALS},
+    session::{LOCKED_MAX, NUMBERS, SERIALS},
     values,
     work::{Failed, Work},
 };
@@ -100,7 +100,8 @@ impl Directory {
         member.session.batch = number;
         self.answer(progress, client, Answer::Applied { number, refused });
         self.follow_up(client, progress);
-        if refused.is_some() {
+        let has_too_many = self.members[&client].locked.len() > LOCKED_MAX;
+        if refused.is_some() || has_too_many {
             let mut said = Vec::new();
             self.grantor.expel(progress.now, client, &mut said);
             self.say(progress, said);

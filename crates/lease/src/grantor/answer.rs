@@ -13,7 +13,10 @@ use crate::{
 use super::{EXCEPT_MAX, Grantor, Lease, Output, Request};
 
 /// So many leases of a client that has too many are wanted back at a time.
-const OLDEST_MAX: usize = 16;
+pub(super) const OLDEST_MAX: usize = 16;
+/// And where all have too many, this part of the leases of whoever has most, up to so many.
+const RICHEST_PART: usize = 16;
+const RICHEST_MAX: usize = 1_024;
 /// The most exceptions in a lease that is wider than what was asked.
 const EXCEPT_GENEROUS_MAX: usize = 4;
 
@@ -314,7 +317,13 @@ impl Grantor {
 
     /// Wants back the oldest leases of a client that has too many. What it gave back by itself, and was
     /// not heard, would else count for ever.
-    pub(super) fn recall_oldest(&mut self, now: Instant, client: Client, out: &mut Vec<Output>) {
+    pub(super) fn recall_oldest(
+        &mut self,
+        now: Instant,
+        client: Client,
+        count: usize,
+        out: &mut Vec<Output>,
+    ) {
         if self.recalls.deadline(client).is_some() {
             return;
         }
@@ -322,7 +331,7 @@ impl Grantor {
         let mut oldest: Vec<(u64, Scope, Side)> =
             own.map(|(at, (_, side), lease)| (lease.serial(), at.scope(), side)).collect();
         oldest.sort();
-        oldest.truncate(OLDEST_MAX);
+        oldest.truncate(count);
         let (repeat_at, deadline) = (now + self.terms.repeat, now + self.terms.session);
         let mut answers = Answers::default();
         for (_, scope, side) in oldest {
@@ -332,6 +341,15 @@ impl Grantor {
             }
         }
         self.settle(now, BTreeSet::new(), answers, out);
+    }
+
+    /// All clients together have too many leases: whoever has most gives back some of its oldest.
+    pub(super) fn recall_from_richest(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let counts = self.sessions.iter().map(|(client, session)| (session.leases, *client));
+        if let Some((leases, client)) = counts.max() {
+            let count = (leases / RICHEST_PART).clamp(OLDEST_MAX, RICHEST_MAX);
+            self.recall_oldest(now, client, count, out);
+        }
     }
 
     pub(super) fn recall(

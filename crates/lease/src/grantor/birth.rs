@@ -58,6 +58,9 @@ impl Grantor {
         }
         self.close(&scope);
         self.estrange(now, client, scope, out);
+        if self.is_full(0) {
+            self.recall_from_richest(now, out);
+        }
         true
     }
 

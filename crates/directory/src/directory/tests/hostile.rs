@@ -19,7 +19,7 @@ use crate::{
     operation::{Act, Changes, Operation, Over, When},
     record::{Content, Key, Numbering, Sort},
     refusal::Refusal,
-    session::{BYTES_MAX, FILES_MAX, NUMBERS, SERIALS},
+    session::{BYTES_MAX, FILES_MAX, LOCKED_MAX, NUMBERS, SERIALS},
     view::Birth,
 };
 
@@ -585,6 +585,23 @@ fn a_directory_is_no_file_and_a_file_no_directory() {
         check(&mut world(), operation(lie), why);
     }
     assert!(world().files(|sort| sort == Sort::Directory).len() > 1);
+}
+
+#[test]
+fn who_has_locks_on_more_files_than_anybody_may_loses_its_session_and_its_locks() {
+    for (count, is_lost) in [(LOCKED_MAX - 1, false), (LOCKED_MAX, true)] {
+        let mut world = world();
+        let file = world.files(|sort| sort == Sort::Regular).into_iter().next_back().unwrap();
+        let before = |number: u64| FileId::ROOT.child((1 << 20 | number).try_into().unwrap());
+        let liar = world.directory.members.get_mut(&Client(LIAR)).unwrap();
+        liar.locked = (0..count as u64).map(|number| before(number).unwrap()).collect();
+        let number = world.puppets[&LIAR].batch + 1;
+        let lock = Act::Lock { file, owner: 1, start: 0, end: 1, hold: Some(true) };
+        let answer = world.ask(LIAR, Ask::Batch { number, operations: vec![operation(lock)] });
+        let applied = Some(Answer::Applied { number, refused: None });
+        assert_eq!(answer, applied.filter(|_| !is_lost), "what comes with a loss is not heard");
+        assert_eq!(world.directory.members[&Client(LIAR)].locked.is_empty(), is_lost);
+    }
 }
 
 #[test]
