@@ -178,5 +178,13 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
             "look into them, do again what matters, and remove them".into(),
         ),
     }
+    if status["recovery_full"] == true {
+        find(
+            format!("there is no room for more in {}", home.join("recovery").display()),
+            "move its files elsewhere: until then of what is lost only lines in `unkept` tell, and a file \
+             that was changed on two machines at once can't be used where it would lose something"
+                .into(),
+        );
+    }
     findings
 }

@@ -456,7 +456,7 @@ impl Running {
         let mounts: Vec<&PathBuf> = self.mounts.keys().collect();
         let room = self.mounts.values().next().and_then(|mounted| mounted.tree.statfs().ok());
         let room_bytes = room.map(|room| room.blocks_available * u64::from(room.block_size));
-        let recovery = std::fs::read_dir(self.machine.directory().join("recovery"));
+        let kept = host::Keepsakes::of(self.machine.directory()).kept();
         serde_json::json!({
             "client": standing.client,
             "group": standing.group,
@@ -466,7 +466,8 @@ impl Running {
             "mounts": mounts,
             "mount_wanted": self.mount_wanted,
             "room_bytes": room_bytes,
-            "recovery_files": recovery.map_or(0, Iterator::count),
+            "recovery_files": kept.files,
+            "recovery_full": kept.is_full,
         })
     }
 

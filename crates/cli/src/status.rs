@@ -105,10 +105,17 @@ pub fn text(home: &Path, status: &Value) -> String {
     }
     match status["recovery_files"].as_u64().unwrap_or(0) {
         0 => {}
-        files => line(
-            "recovery",
-            format!("{files} files in {} tell what was lost", home.join("recovery").display()),
-        ),
+        files => {
+            let full = match status["recovery_full"] == true {
+                true => "; there is no room for more",
+                false => "",
+            };
+            let place = home.join("recovery");
+            line(
+                "recovery",
+                format!("{files} files in {} tell what was lost{full}", place.display()),
+            );
+        }
     }
     if is_full(status) {
         line(

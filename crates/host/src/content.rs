@@ -31,7 +31,7 @@ use std::{
 };
 
 use crate::{
-    Failure, Store,
+    Failure, Keepsakes, Store,
     log::frame::{Framer, HEAD, Place},
 };
 use index::{Index, Indexed, LABEL, Location, State};
@@ -231,13 +231,8 @@ impl Content {
     /// Keeps bytes that were written to a file and can't be told of any more, for their owner; where.
     pub fn rescue(&self, serial: u64, bytes: &mut dyn io::Read) -> Result<PathBuf, Failure> {
         let home = self.directory.parent().unwrap_or(&self.directory);
-        let recovery = home.join("recovery");
-        fs::create_dir_all(&recovery).map_err(Failure::of("can't make", &recovery))?;
-        let path = recovery.join(format!("{}-inode-{serial}.bytes", crate::Clock.wall()));
-        let mut file = write_new(&path, &[])?;
-        let copied = io::copy(bytes, &mut file).and_then(|_| file.sync_all());
-        copied.map_err(Failure::of("can't write", &path))?;
-        Ok(path)
+        let name = format!("{}-inode-{serial}.bytes", crate::Clock.wall());
+        Keepsakes::of(home).keep(&name, bytes)
     }
 
     /// Removes whatever a file has here.

@@ -20,6 +20,7 @@ mod mailbox;
 mod ballast;
 mod cell;
 mod content;
+mod keepsakes;
 mod log;
 mod store;
 
@@ -46,6 +47,7 @@ pub use fsck::{Finding, Fsck, Report};
 pub use group::{
     MachineStanding, RescueStanding, Standing as GroupStanding, UserStanding, since_recovery,
 };
+pub use keepsakes::{Keepsakes, Kept};
 pub use key::{public_key, user_key};
 pub use log::Log;
 pub use machine::{Machine, Standing};

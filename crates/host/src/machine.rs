@@ -33,7 +33,7 @@ use overlay::{Code, Consent, Patrons, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Fsck, Neighbours, Recoverer, Registrar, Store, UserStanding,
+    Content, Failure, Fsck, Keepsakes, Neighbours, Recoverer, Registrar, Store, UserStanding,
     ballast::Ballast,
     cell::{self, Membership},
     clock::Clock,
@@ -231,13 +231,13 @@ impl Machine {
             handles_max: usual.handles_max.min(handles_max.try_into().unwrap_or(usize::MAX)),
             ..usual
         };
-        let recovery = directory.join("recovery");
+        let keepsakes = Keepsakes::of(directory);
         let told = Arc::clone(&inbox);
         let on_lost = Box::new(move |lost: Lost| {
             if lost.refused == Some(Refusal::NotYourUser) {
                 told.post(Post::Introduce);
             }
-            keep(&recovery, clock, lost);
+            keep(&keepsakes, clock, lost);
         });
         let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);
         desk.serve(served);
@@ -454,21 +454,24 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Keeps what was lost with a session for whoever did it.
-fn keep(recovery: &Path, clock: Clock, lost: Lost) {
-    if lost.operations.is_empty() {
-        return;
-    }
-    let path = recovery.join(format!("{}.operations", clock.wall()));
+fn keep(keepsakes: &Keepsakes, clock: Clock, lost: Lost) {
+    let Some(first) = lost.operations.first() else { return };
+    let (time, count) = (clock.wall(), lost.operations.len());
     let why = lost.refused.map_or("the session has lapsed".into(), |why| format!("{why:?}"));
-    eprintln!(
-        "croft: {} operations were not accepted ({why}); they are kept in {}",
-        lost.operations.len(),
-        path.display()
-    );
     let text: String = lost.operations.iter().map(|operation| format!("{operation:?}\n")).collect();
-    let kept = fs::create_dir_all(recovery).map_err(Failure::of("can't make", recovery));
-    if let Err(failure) = kept.and_then(|()| replace(&path, text.as_bytes())) {
-        eprintln!("croft: {failure}");
+    let kept = keepsakes.keep(&format!("{time}.operations"), &mut text.as_bytes());
+    let place = kept.or_else(|failure| {
+        eprintln!("croft: {failure}; look at `croft doctor`");
+        keepsakes.note(&format!("{time}: {count} operations ({why}), the first of them {first:?}"))
+    });
+    match place {
+        Ok(path) => eprintln!(
+            "croft: {count} operations were not accepted ({why}); {} tells of them",
+            path.display()
+        ),
+        Err(failure) => {
+            eprintln!("croft: {count} operations were not accepted ({why}): {failure}");
+        }
     }
 }
 

@@ -189,6 +189,7 @@ fn a_doctor_says_of_each_thing_that_is_wrong_what_to_do() {
     let mut ill = five([well(), well(), away(), json!({ "lies": 2 }), away()]);
     ill["mounts"] = json!([]);
     ill["recovery_files"] = json!(3);
+    ill["recovery_full"] = json!(true);
     check_of("doctor", "ill", &ill, 1);
     let mut dead = five([well(), away(), away(), well(), well()]);
     dead["group"]["is_full"] = json!(true);
