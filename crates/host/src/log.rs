@@ -100,7 +100,7 @@ impl Log {
 
     /// Reads a segment to its end or to where a crash has torn it.
     fn read_segment(&mut self, path: &Path, first: u64, is_last: bool) -> Result<End, Failure> {
-        let mut scanner = Scanner::open(path, self.framer.clone(), first, 0)?;
+        let mut scanner = Scanner::open(path, self.framer, first, 0)?;
         let has_header = scanner.header()?;
         let mut good = if has_header { HEADER as u64 } else { 0 };
         let mut torn = (!has_header).then_some(Torn { bytes: scanner.len(), records: 0 });

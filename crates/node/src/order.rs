@@ -14,6 +14,7 @@ pub(crate) const BYTES_MAX: usize = wire::BYTES_MAX / 2;
 
 /// Something that the group is to decide.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[expect(clippy::large_enum_variant, reason = "nearly all orders are commands")]
 pub enum Order {
     /// A command, and who answers for it. In a group of one nobody has to: that one has heard it itself.
     Do {
