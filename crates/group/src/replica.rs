@@ -25,7 +25,6 @@ use crate::{
 use ahead::Ahead;
 use catching_up::CatchingUp;
 use greeting::Greeting;
-use pace::Pace;
 
 pub use interface::{Input, Output, Record, Settings, Sizes};
 pub use rescuing::Reach;
@@ -35,7 +34,6 @@ mod catching_up;
 mod greeting;
 mod interface;
 mod membership;
-mod pace;
 mod recovery;
 mod rescuing;
 mod serving;
@@ -68,8 +66,6 @@ pub struct Replica<N> {
     judged: BTreeSet<Digest>,
     /// What was said of the height after the next one.
     ahead: Ahead,
-    /// How fast those are who lead.
-    pace: Pace,
     /// What the engine waits for. A few in each round, and a new round ends those of the last.
     waits: BTreeMap<(Wait, u32), Instant>,
     deeds: VecDeque<Deed>,
@@ -166,7 +162,6 @@ impl<N: Notary> Replica<N> {
             batches: BTreeMap::new(),
             judged: BTreeSet::new(),
             ahead: Ahead::default(),
-            pace: Pace::default(),
             waits: BTreeMap::new(),
             deeds: VecDeque::new(),
             records: Vec::new(),
@@ -384,7 +379,6 @@ impl<N: Notary> Replica<N> {
                 }
                 if let Some((_, batch)) = self.batches.remove(&certificate.value) {
                     let height = certificate.height;
-                    self.pace.on_decided(now, height, batch.leader, false);
                     self.on_voted(height);
                     self.records.push(Record::Decided(certificate.clone(), None));
                     self.accept(Decision { height, batch, certificate }, now, out);
@@ -546,7 +540,6 @@ impl<N: Notary> Replica<N> {
         self.ready.clear();
         self.clock.forget(|seat| members.contains(seat));
         self.seen.retain(|seat, _| members.contains(seat));
-        self.pace.retain(&members);
         self.end_greeting();
         if self.wish.as_ref() == Some(&self.tip.seats) {
             self.wish = None;

@@ -196,7 +196,6 @@ impl<N: Notary> Replica<N> {
                 break;
             }
             let Decision { certificate, batch, .. } = decision.clone();
-            self.pace.on_decided(now, decision.height, batch.leader, true);
             self.records.push(Record::Decided(certificate, Some(batch)));
             self.accept(decision, now, out);
         }

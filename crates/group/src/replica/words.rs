@@ -130,17 +130,7 @@ impl<N: Notary> Replica<N> {
                 && is_in_time
                 && (is_old || batch.leader == seat && !self.is_proof_left_out(&batch))
                 && self.is_sound(&batch);
-        let place = (self.tip.height + 1, round);
-        let is_unwanted = !is_known
-            && !is_old
-            && is_fit
-            && self.pace.is_too_slow(now, place, &seat, &self.members);
-        if is_unwanted {
-            // Whoever leads next need not hear of them again.
-            for command in batch.commands {
-                self.pending.push(command);
-            }
-        } else if is_fit {
+        if is_fit {
             self.keep(round, value, batch);
             if !is_old {
                 self.judged.insert(value);
@@ -148,7 +138,6 @@ impl<N: Notary> Replica<N> {
         }
         let mut deeds = Vec::new();
         self.engine.hear(&self.notary, Word::Proposal(proposal), &mut deeds);
-        let is_fit = is_fit && !is_unwanted;
         let fact = Fact::Judged { round, valid_round, seat, value, is_fit };
         self.engine.take(&self.notary, fact, &mut deeds);
         self.deeds.extend(deeds);

@@ -1,4 +1,4 @@
-//! One member behind a narrow wire: the others hardly notice, whoever leads.
+//! One member behind a narrow wire: the others hardly notice, as long as it does not lead.
 
 use base::Duration;
 
@@ -68,9 +68,7 @@ fn share(jitter: u64, slow: Seat) -> [f64; 2] {
     let usual = rate(&mut world(jitter), None, SPAN);
     let mut narrow = world(jitter);
     narrow.wires.narrow.insert(slow, NARROW);
-    let shares = [0, 1].map(|_| rate(&mut narrow, Some(slow), SPAN) / usual);
-    assert_ne!(narrow.leader(), slow, "with a jitter of {jitter} ms");
-    shares
+    [0, 1].map(|_| rate(&mut narrow, Some(slow), SPAN) / usual)
 }
 
 #[test]
@@ -79,23 +77,4 @@ fn a_member_behind_a_narrow_wire_does_not_hold_up_the_others() {
         let shares = share(jitter, seat(1));
         assert!(shares.iter().all(|share| *share > 0.75), "{shares:?} with {jitter} ms");
     }
-}
-
-#[test]
-fn a_leader_behind_a_narrow_wire_soon_leads_no_more() {
-    for jitter in JITTERS {
-        let [at_first, later] = share(jitter, seat(0));
-        assert!(at_first > 0.3 && later > 0.7, "{at_first} and {later} with {jitter} ms");
-    }
-}
-
-#[test]
-fn who_leads_where_all_are_as_slow_leads_on() {
-    let mut world = world(0);
-    (0..4).for_each(|number| _ = world.wires.narrow.insert(seat(number), NARROW));
-    rate(&mut world, None, 6 * SPAN);
-    // Each may have been tried once, and nobody was found to be better.
-    let leader = world.leader();
-    rate(&mut world, None, 2 * SPAN);
-    assert_eq!(world.leader(), leader);
 }
