@@ -52,13 +52,13 @@ type Work = fn(&Bench, u64) -> Result<(), Errno>;
 const WORKLOADS: &[(&str, u64, Work)] = &[
     ("create and close", 4, Bench::create),
     ("stat", 1, Bench::stat),
-    ("chmod", 1, Bench::chmod),
-    ("rename", 3, Bench::rename),
-    ("unlink", 3, Bench::unlink),
+    ("chmod", 2, Bench::chmod),
+    ("rename and back", 4, Bench::rename),
+    ("unlink", 4, Bench::unlink),
     ("mkdir", 3, Bench::mkdir),
-    ("rmdir", 3, Bench::rmdir),
-    ("file of an archive", 10, Bench::unpack),
-    ("unlink it", 3, Bench::unlink),
+    ("rmdir", 4, Bench::rmdir),
+    ("file of an archive", 9, Bench::unpack),
+    ("unlink it", 4, Bench::unlink),
 ];
 
 impl Bench {
