@@ -456,7 +456,7 @@ struct Nobody;
 
 impl Reception for Nobody {
     fn welcome(&self, _: &PublicKey) -> Welcome {
-        Welcome::Refused
+        Welcome::Early
     }
 
     fn on_frame(&self, _: &PublicKey, _: Lane, _: Vec<u8>) {}

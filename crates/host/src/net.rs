@@ -81,8 +81,10 @@ pub enum Welcome {
     Stranger,
     /// It was one of us, and its certificate has expired: it is turned away.
     Expired,
-    /// It is turned away.
+    /// It was sent away from the cell: it is turned away.
     Refused,
+    /// Nobody is let in before this machine has joined: it may call again.
+    Early,
 }
 
 /// Who asks.

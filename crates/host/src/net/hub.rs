@@ -336,6 +336,8 @@ async fn greet(hub: Arc<Hub>, incoming: Incoming, slot: Slot) {
                        mistake, it has to join anew, from an empty directory";
             turn_out(&hub, &connection, &format!("{key:?} at {from}: {why}"));
         }
+        // Its own end, not the caller's fault: nothing to say.
+        Welcome::Early => connection.close(Close::Over.code(), b"not yet"),
         Welcome::Known if is_link => match hub.peer_or_new(&key) {
             Some(peer) => hub.link(connection, peer, key),
             None => crowd(&hub, &connection, &format!("{key:?} at {from}: too many machines")),

@@ -92,6 +92,18 @@ fn whoever_is_not_welcome_is_turned_away_and_told() {
 }
 
 #[test]
+fn whoever_calls_a_machine_that_has_not_joined_yet_may_call_again_and_nobody_is_blamed() {
+    let (one, two) = (Machine::start(1), Machine::start(2));
+    two.welcomes(&one, Welcome::Early);
+    let failure = one.network.ask_at(two.address(), b"hello?".to_vec(), LONG).unwrap_err();
+    assert!(failure.to_string().contains("it may be tried again"), "{failure}");
+    assert_eq!(two.network.standing().unwrap().refused.unwelcome, 0);
+    assert!(two.heard(|heard| heard.lines.is_empty()));
+    two.welcomes(&one, Welcome::Known);
+    one.network.ask_at(two.address(), b"hello?".to_vec(), LONG).unwrap();
+}
+
+#[test]
 fn whoever_is_no_longer_welcome_loses_its_connection() {
     let (one, two) = (Machine::start(1), Machine::start(2));
     one.knows(&two);
