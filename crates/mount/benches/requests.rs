@@ -67,11 +67,11 @@ impl Bench {
     }
 
     fn inode(&self, name: &[u8]) -> Result<u64, Errno> {
-        self.tree.lookup(self.directory, name).map(|attributes| attributes.inode)
+        self.tree.lookup(self.directory, name, 0).map(|attributes| attributes.inode)
     }
 
     fn absent(&self, name: &[u8]) -> Result<(), Errno> {
-        let result = self.tree.lookup(self.directory, name);
+        let result = self.tree.lookup(self.directory, name, 0);
         assert_eq!(result, Err(Errno::NOENT));
         self.tree.getattr(self.directory).map(drop)
     }

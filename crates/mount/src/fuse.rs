@@ -119,9 +119,9 @@ impl Filesystem for Front {
         Ok(())
     }
 
-    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let forgotten = self.tree.forgotten();
-        caught("lookup", || match self.tree.lookup(parent.0, name.as_bytes()) {
+        caught("lookup", || match self.tree.lookup(parent.0, name.as_bytes(), request.pid()) {
             // An entry without an inode: the kernel may remember that there is none.
             Err(Errno::NOENT) => reply.entry(&self.tree.validity(), &attr(&NOTHING), GENERATION),
             result => self.tell_of(reply, forgotten, result),

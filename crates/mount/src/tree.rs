@@ -7,6 +7,7 @@ mod attributes;
 mod body;
 mod data;
 mod doomed;
+mod early;
 mod extended;
 mod habits;
 mod inodes;
@@ -41,6 +42,7 @@ use crate::{
 
 use body::Reservoir;
 use doomed::Doomed;
+use early::Early;
 use habits::Habits;
 use inodes::Inodes;
 use listing::Listings;
@@ -79,6 +81,7 @@ pub struct Tree {
     listings: Listings,
     locks: Locks,
     doomed: Doomed,
+    early: Early,
     reservoir: Arc<Reservoir>,
     gauge: Gauge,
     habits: Habits,
@@ -129,6 +132,7 @@ impl Tree {
             listings: Listings::default(),
             locks: Locks::default(),
             doomed: Doomed::default(),
+            early: Early::default(),
             reservoir: Arc::new(Reservoir::new(settings.memory_max)),
             gauge: Gauge::default(),
             habits: Habits::new(),
@@ -192,6 +196,7 @@ impl Tree {
     pub fn tidy(&self) {
         self.look_at_room();
         self.look_at_losses();
+        self.drop_early();
         for open in self.opens.all() {
             self.settle_old(&open);
         }
@@ -202,6 +207,7 @@ impl Tree {
     /// To be called when nobody asks any more. What can't be stored stays, and keeps nothing else from
     /// being stored: the first error is told, and calling this again tries again.
     pub fn finish(&self) -> Result<(), Errno> {
+        self.finish_early();
         let mut stored = Ok(());
         for open in self.opens.all() {
             stored = stored.and(self.finish_open(&open));

@@ -63,6 +63,10 @@ impl Tree {
         changes: &Changes,
         caller: &Caller,
     ) -> Result<Attributes, Errno> {
+        self.in_time(caller.pid, self.set_now(inode, changes, caller))
+    }
+
+    fn set_now(&self, inode: u64, changes: &Changes, caller: &Caller) -> Result<Attributes, Errno> {
         let file = self.inodes.file(inode)?;
         let Changes { mode, uid, gid, size, accessed, mut modified } = *changes;
         if let Some(size) = size {

@@ -17,11 +17,11 @@ type Found = (Entry, Option<triomphe::Arc<Record>>);
 
 impl Tree {
     /// What a name stands for. The kernel knows the inode from now on, until [`Tree::forget`].
-    pub fn lookup(&self, directory: u64, name: &[u8]) -> Result<Attributes, Errno> {
+    pub fn lookup(&self, directory: u64, name: &[u8], pid: u32) -> Result<Attributes, Errno> {
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
         for _ in 0..REPLACED_MAX {
             let (entry, record) = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
-            match self.introduce(&entry.file, record) {
+            match self.introduce_to(pid, &entry, record) {
                 // Another machine has removed it since.
                 Err(Errno::STALE) => {}
                 result => return result,
@@ -173,6 +173,23 @@ impl Tree {
             Err(Errno::STALE) => Ok(None),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// The kernel is told of a file that a thread has looked up, to open it perhaps.
+    fn introduce_to(
+        &self,
+        pid: u32,
+        entry: &Entry,
+        record: Option<triomphe::Arc<Record>>,
+    ) -> Result<Attributes, Errno> {
+        let attributes = self.introduce(&entry.file, record)?;
+        if entry.sort == Sort::Regular
+            && let Err(errno) = self.hold_early(pid, attributes.inode, &entry.file)
+        {
+            self.forget(attributes.inode, 1);
+            return Err(errno);
+        }
+        Ok(attributes)
     }
 
     /// The kernel is told of a file.

@@ -15,6 +15,7 @@ use super::{
     Tree,
     body::{Body, Held, SUID, Seen},
     name_of,
+    names::REPLACED_MAX,
     opens::{Inner, Open},
     shared::Need,
 };
@@ -52,6 +53,16 @@ impl Tree {
             // What they write could not be told.
             return Err(Errno::PERM);
         }
+        self.in_time(caller.pid, self.open_now(inode, purpose, caller, register))
+    }
+
+    fn open_now(
+        &self,
+        inode: u64,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<Opened, Errno> {
         let hold = self.hold(inode)?;
         let handle = self.open_handle(&hold.file, purpose)?;
         match self.open_way(&hold, handle, purpose, caller, register) {
@@ -101,43 +112,63 @@ impl Tree {
         caller: &Caller,
         register: Register<'_>,
     ) -> Result<(Attributes, Opened), Errno> {
-        match self.bear(directory, name, mode, caller) {
-            Ok((file, record)) => {
-                let inode = record.serial;
-                let hold = self.hold_file(inode, &file);
-                let handle = match self.open_handle(&file, purpose) {
-                    Ok(handle) => handle,
-                    Err(errno) => {
-                        // Whoever is told that it failed does not expect to find it.
-                        self.unbear(directory, name);
-                        return Err(errno);
-                    }
-                };
-                let mut inner = hold.lock();
-                inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
-                inner.base = self.is_shared.then(|| record.content.clone());
-                inner.writer = (caller.uid, caller.gid);
-                inner.has_suid = record.access.mode & SUID != 0;
-                self.inodes.learn(inode, &file, true);
-                self.choose_new(&hold, &mut inner, purpose, caller, register);
-                inner.handles.push(handle);
-                let way = self.present_way(&hold, &inner);
-                drop(inner);
-                hold.keep();
-                Ok((Tree::attributes(&record, None), Opened { handle, way }))
+        for _ in 0..REPLACED_MAX {
+            match self.create_new(directory, name, mode, purpose, caller, register) {
+                Err(Errno::EXIST) if !is_new => {}
+                result => return result,
             }
-            Err(Errno::EXIST) if !is_new => {
-                let attributes = self.lookup(directory, name)?;
-                match self.open(attributes.inode, purpose, caller, register) {
-                    Ok(opened) => Ok((attributes, opened)),
-                    Err(errno) => {
-                        self.forget(attributes.inode, 1);
-                        Err(errno)
-                    }
-                }
+            match self.open_name(directory, name, purpose, caller, register) {
+                // Somebody has removed it since.
+                Err(Errno::NOENT | Errno::STALE) => {}
+                result => return result,
             }
-            Err(errno) => Err(errno),
         }
+        Err(Errno::AGAIN)
+    }
+
+    fn create_new(
+        &self,
+        directory: u64,
+        name: &[u8],
+        mode: u16,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<(Attributes, Opened), Errno> {
+        let (file, record) = self.bear(directory, name, mode, caller)?;
+        let inode = record.serial;
+        let hold = self.hold_file(inode, &file);
+        let handle = self.open_handle(&file, purpose).inspect_err(|_| {
+            // Whoever is told that it failed does not expect to find it.
+            self.unbear(directory, name);
+        })?;
+        let mut inner = hold.lock();
+        inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+        inner.base = self.is_shared.then(|| record.content.clone());
+        inner.writer = (caller.uid, caller.gid);
+        inner.has_suid = record.access.mode & SUID != 0;
+        self.inodes.learn(inode, &file, true);
+        self.choose_new(&hold, &mut inner, purpose, caller, register);
+        inner.handles.push(handle);
+        let way = self.present_way(&hold, &inner);
+        drop(inner);
+        hold.keep();
+        Ok((Tree::attributes(&record, None), Opened { handle, way }))
+    }
+
+    /// Opens what a name stands for; the kernel is told of it.
+    fn open_name(
+        &self,
+        directory: u64,
+        name: &[u8],
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<(Attributes, Opened), Errno> {
+        let attributes = self.lookup(directory, name, caller.pid)?;
+        let opened = self.open(attributes.inode, purpose, caller, register);
+        let opened = opened.inspect_err(|_| self.forget(attributes.inode, 1))?;
+        Ok((attributes, opened))
     }
 
     /// A regular file comes to be.
@@ -180,7 +211,7 @@ impl Tree {
         }
     }
 
-    fn open_handle(&self, file: &FileId, purpose: Purpose) -> Result<u64, Errno> {
+    pub(super) fn open_handle(&self, file: &FileId, purpose: Purpose) -> Result<u64, Errno> {
         let modes = Modes::posix(purpose.reads, purpose.writes);
         // What it is opened for was checked by the kernel, which also lets through what only the kernel
         // knows: a file that is run is read, one that is created read-only is written.

@@ -91,7 +91,7 @@ impl World {
 
     /// The bytes behind a name, as a program would read them.
     fn cat(&self, name: &str) -> Vec<u8> {
-        let inode = self.tree.lookup(ROOT, name.as_bytes()).unwrap().inode;
+        let inode = self.tree.lookup(ROOT, name.as_bytes(), 0).unwrap().inode;
         let handle = self.open(inode, READS).handle;
         let bytes = self.bytes(inode);
         self.tree.release(inode, handle);

@@ -78,7 +78,7 @@ fn a_small_file_that_is_opened_again_to_write_is_passed_through() {
     world.tree.release(inode, again.handle);
     world.tree.release(inode, opened.handle);
     assert_eq!(world.cat("a"), b"two and more");
-    assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().size, 12);
+    assert_eq!(world.tree.lookup(ROOT, b"a", 0).unwrap().size, 12);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn an_open_file_outlives_its_name_and_its_bytes_go_when_the_group_knows() {
     let inode = world.file("a", b"alive");
     let handle = world.open(inode, WRITES).handle;
     world.tree.unlink(ROOT, b"a", &ME).unwrap();
-    assert_eq!(world.tree.lookup(ROOT, b"a"), Err(Errno::NOENT));
+    assert_eq!(world.tree.lookup(ROOT, b"a", 0), Err(Errno::NOENT));
     assert_eq!(world.tree.getattr(inode).unwrap().links, 0);
     assert_eq!(world.bytes(inode), b"alive");
     world.tree.write(inode, 5, b" still", Manner::default()).unwrap();
@@ -416,7 +416,7 @@ fn a_size_that_nobody_reported_before_a_crash_is_found() {
     backing.write_all_at(&[2; 100], 5_000).unwrap();
     // Nothing is told any more: the daemon has died.
     let world = world.crash();
-    assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().size, 5_100);
+    assert_eq!(world.tree.lookup(ROOT, b"a", 0).unwrap().size, 5_100);
     assert!(lock(&world.tree.stale).is_empty());
 }
 
@@ -551,7 +551,7 @@ fn a_create_for_which_there_is_no_handle_leaves_no_file() {
     let create =
         || world.tree.create(ROOT, b"b", 0o644, true, WRITES, &ME, &no_passthrough).map(drop);
     assert_eq!(create(), Err(Errno::NFILE));
-    assert_eq!(world.tree.lookup(ROOT, b"b"), Err(Errno::NOENT));
+    assert_eq!(world.tree.lookup(ROOT, b"b", 0), Err(Errno::NOENT));
     world.tree.release(inode, handles[0]);
     assert_eq!(create(), Ok(()));
 }

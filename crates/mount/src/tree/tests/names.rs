@@ -36,14 +36,14 @@ fn inode_numbers_are_unique_and_the_root_has_its_own() {
     assert_eq!(world.tree.getattr(ROOT).unwrap().inode, ROOT);
     let (a, b) = (world.file("a", b""), world.file("b", b""));
     assert!(a != b && a != ROOT && b != ROOT);
-    assert_eq!(world.tree.lookup(ROOT, b"a").unwrap().inode, a);
+    assert_eq!(world.tree.lookup(ROOT, b"a", 0).unwrap().inode, a);
 }
 
 #[test]
 fn the_kernel_forgets_and_so_do_we() {
     let world = World::new();
     let inode = world.file("a", b"");
-    world.tree.lookup(ROOT, b"a").unwrap();
+    world.tree.lookup(ROOT, b"a", 0).unwrap();
     world.tree.forget(inode, 2);
     assert_eq!(world.tree.inodes.len(), 1);
     assert_eq!(world.tree.getattr(inode), Err(Errno::STALE));
@@ -99,7 +99,7 @@ fn a_listing_with_attributes_counts_as_looking_up_what_was_taken() {
 fn names_that_can_not_be_are_refused_with_the_right_number() {
     let world = World::new();
     let long = [b'x'; 256];
-    assert_eq!(world.tree.lookup(ROOT, &long), Err(Errno::NAMETOOLONG));
+    assert_eq!(world.tree.lookup(ROOT, &long, 0), Err(Errno::NAMETOOLONG));
     assert_eq!(world.tree.mkdir(ROOT, &long, 0o755, &ME), Err(Errno::NAMETOOLONG));
     assert!(world.tree.mkdir(ROOT, &long[..255], 0o755, &ME).is_ok());
     assert_eq!(world.tree.mkdir(ROOT, b"a/b", 0o755, &ME), Err(Errno::INVAL));
@@ -189,4 +189,48 @@ fn a_name_that_is_replaced_while_it_is_listed_stays_listed() {
         .unwrap();
     assert_eq!(found[0], (b"b".to_vec(), new));
     assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn whoever_came_too_late_once_opens_what_they_look_up_next_though_it_is_removed_meanwhile() {
+    const SLOW: Caller = Caller { uid: 0, gid: 0, pid: 7 };
+    let world = World::new();
+    let look = |pid| world.tree.lookup(ROOT, b"a", pid).unwrap().inode;
+    let replace = |bytes: &[u8]| {
+        world.file("b", bytes);
+        let (from, to) = ((ROOT, &b"b"[..]), (ROOT, &b"a"[..]));
+        world.tree.rename(from, to, Over::Replace, &ME).unwrap();
+    };
+    let open = |inode| world.tree.open(inode, READS, &SLOW, &no_passthrough);
+    let removed = |inode| world.tree.getattr(inode).unwrap().links == 0;
+    replace(b"first");
+    let first = look(7);
+    replace(b"second");
+    assert_eq!(open(first).err(), Some(Errno::STALE));
+    let second = look(7);
+    replace(b"third");
+    let opened = open(second).unwrap();
+    assert!(removed(second));
+    assert_eq!(world.bytes(second), b"second");
+    world.tree.release(second, opened.handle);
+    assert_eq!(open(second).err(), Some(Errno::STALE), "nobody holds it any more");
+    let third = look(8);
+    replace(b"fourth");
+    assert_eq!(open(third).err(), Some(Errno::STALE), "somebody else was not late");
+}
+
+#[test]
+fn what_is_held_open_for_somebody_who_does_not_come_is_let_go_of() {
+    const SLOW: Caller = Caller { uid: 0, gid: 0, pid: 7 };
+    let world = World::new();
+    let first = world.file("a", b"first");
+    world.tree.unlink(ROOT, b"a", &ME).unwrap();
+    let open = |inode| world.tree.open(inode, READS, &SLOW, &no_passthrough).err();
+    assert_eq!(open(first), Some(Errno::STALE));
+    world.file("a", b"second");
+    let second = world.tree.lookup(ROOT, b"a", 7).unwrap().inode;
+    world.tree.unlink(ROOT, b"a", &ME).unwrap();
+    (0..3).for_each(|_| world.tree.tidy());
+    assert_eq!(open(second), Some(Errno::STALE));
+    assert!(world.tree.opens.is_empty());
 }
