@@ -6,9 +6,10 @@
 //! Reading order: [`Seats`] are who decides; a [`Batch`] is what is decided, a [`Tip`] what the decisions so
 //! far leave behind for the next, with the [`Lineage`] of its members; [`Replica`] is one member, with the engine behind a seam of ours;
 //! `Clock` is how members agree on the time; [`Trust`] is what somebody outside believes; a [`Rescue`] is how it
-//! goes on when too many are lost.
+//! goes on when too many are lost. [`Bare`] is the engine with nothing of ours, for benchmarks.
 
 mod ballot;
+mod bare;
 mod batch;
 mod clock;
 mod engine;
@@ -22,6 +23,7 @@ mod seat;
 mod trust;
 
 pub use ballot::{Certificate, Passage, Proposal, Step, Vote};
+pub use bare::Bare;
 pub use batch::{Batch, Change, Decision, Ready, Tip, Unproven, Wish, Wisher};
 pub use clock::Doubt;
 pub use engine::{Evidence, Fact, Patience, Wait, Word};

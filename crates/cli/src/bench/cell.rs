@@ -11,12 +11,13 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use group::Bare;
 use host::Machine;
 
 use crate::{daemon, machine};
 
 use super::{
-    meter::{Meter, Spent, resident_mib, threads},
+    meter::{Meter, Spent, own, resident_mib, threads},
     workload::{TREE, make_archive, untar},
 };
 
@@ -46,6 +47,8 @@ const FORMING_MAX: Duration = Duration::from_secs(60);
 /// Threads of a daemon whose work is that of the group, and those that speak with other machines.
 const GROUP: &str = "group";
 const NETWORK: &str = "net";
+/// So many decisions of the bare engine are measured at a time.
+const BARE: u32 = 100;
 
 /// Machines, the first of which is mounted.
 struct Cell {
@@ -142,37 +145,57 @@ struct Figures {
     resident_mib_per_machine: f64,
 }
 
+impl Figures {
+    /// What a decision costs a machine in all.
+    fn us_per_decision(&self) -> f64 {
+        self.member_us_per_decision + self.log_us_per_decision + self.network_us_per_decision
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let base = std::path::absolute(&args.directory)?;
     let start = |count| Cell::start(&base.join(format!("of-{count}")), count);
     let cells = [start(1)?, start(MACHINES)?];
-    let all = measure_all(args, &cells);
+    let measured = measure_all(args, &cells);
     for cell in cells {
         cell.stop()?;
     }
-    report(args, &all?)?;
+    let (all, bare) = measured?;
+    report(args, &all, bare)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure_all(args: &Args, cells: &[Cell]) -> anyhow::Result<Vec<Figures>> {
+/// What each cell costs, and what a decision costs the bare engine, in microseconds.
+fn measure_all(args: &Args, cells: &[Cell]) -> anyhow::Result<(Vec<Figures>, f64)> {
     let mut all: Vec<Figures> =
         cells.iter().map(|cell| measure(args, cell)).collect::<anyhow::Result<_>>()?;
+    let mut bare = Vec::new();
     // In turns: other work on this computer, and what wakes whom where, must not fall to one of them.
     let mut spent: Vec<Vec<Spent>> = cells.iter().map(|_| Vec::new()).collect();
     for round in 0..args.rounds {
         for (cell, spent) in cells.iter().zip(&mut spent) {
             spent.push(unpack(cell, round)?);
+            bare.push(decide_barely());
         }
     }
     for (figures, spent) in all.iter_mut().zip(&spent) {
-        figures.untar_us_cpu_per_file = median(spent, Spent::cpu) / TREE as f64;
-        figures.untar_seconds = median(spent, |spent| spent.wall) / 1e6;
+        figures.untar_us_cpu_per_file = median(spent.iter().map(Spent::cpu)) / TREE as f64;
+        figures.untar_seconds = median(spent.iter().map(|spent| spent.wall)) / 1e6;
     }
-    Ok(all)
+    Ok((all, median(bare.into_iter())))
 }
 
-fn median(all: &[Spent], of: impl Fn(&Spent) -> f64) -> f64 {
-    let mut values: Vec<f64> = all.iter().map(of).collect();
+/// What a decision costs each of four engines that have nothing around them, in microseconds of processor time.
+fn decide_barely() -> f64 {
+    let mut bare = Bare::new(MACHINES as u8);
+    bare.decide();
+    let before = own();
+    (0..BARE).for_each(|_| bare.decide());
+    (own() - before) / f64::from(BARE) / MACHINES as f64
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
@@ -233,10 +256,14 @@ fn measure(args: &Args, cell: &Cell) -> anyhow::Result<Figures> {
     })
 }
 
-fn report(args: &Args, all: &[Figures]) -> anyhow::Result<()> {
+fn report(args: &Args, all: &[Figures], bare: f64) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     if args.json {
-        writeln!(out, "{}", serde_json::json!({ "bench": "cell", "cells": all }))?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "bench": "cell", "bare_engine_us_per_decision": bare, "cells": all })
+        )?;
         return Ok(());
     }
     let [alone, four] = all else { bail!("two cells are compared") };
@@ -252,14 +279,15 @@ fn report(args: &Args, all: &[Figures]) -> anyhow::Result<()> {
     row("us cpu a decision, engine and directory", &|figures| figures.member_us_per_decision)?;
     row("us cpu a decision, log", &|figures| figures.log_us_per_decision)?;
     row("us cpu a decision, network", &|figures| figures.network_us_per_decision)?;
+    row("us cpu a decision, all, to bare engine's", &|figures| figures.us_per_decision() / bare)?;
     row("untar, us cpu a file where it is mounted", &|figures| figures.untar_us_cpu_per_file)?;
     row("untar and sync, seconds", &|figures| figures.untar_seconds)?;
     row("idle, % of a core a machine", &|figures| figures.idle_cpu_percent_per_machine)?;
     row("resident, MiB a machine, fresh", &|figures| figures.resident_mib_per_machine)?;
     writeln!(
         stderr(),
-        "cpu of a decision is that of each machine; one that is alone has no engine, so what it spends there is the \
-         directory's"
+        "cpu of a decision is that of each machine; the bare engine takes {bare:.0} us. One that is alone has no \
+         engine, so what it spends there is the directory's"
     )?;
     Ok(())
 }

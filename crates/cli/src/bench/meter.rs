@@ -66,11 +66,15 @@ impl Meter {
     }
 }
 
-fn used(daemon: u32) -> anyhow::Result<Used> {
+/// Microseconds of processor time of this process so far.
+pub fn own() -> f64 {
     let own = clock_gettime(ClockId::ProcessCPUTime);
-    let own = own.tv_sec as f64 * 1e6 + own.tv_nsec as f64 / 1e3;
+    own.tv_sec as f64 * 1e6 + own.tv_nsec as f64 / 1e3
+}
+
+fn used(daemon: u32) -> anyhow::Result<Used> {
     let stat = Stat::read(Path::new("/proc/self/stat"))?;
-    let mut used = Used { application: own + stat.children, ..Used::default() };
+    let mut used = Used { application: own() + stat.children, ..Used::default() };
     for (stat, micros) in tasks(daemon)? {
         if stat.name.starts_with(FOREGROUND) {
             used.foreground += micros;

@@ -1,5 +1,5 @@
 //! The engine alone: four of it that hand each other what they say, with the same signatures and without
-//! batches, a log or anything else that makes a group.
+//! batches, a log or anything else that makes a group. What a group costs is measured against it.
 
 use std::{collections::VecDeque, fmt};
 
@@ -385,7 +385,7 @@ impl Host {
     }
 }
 
-/// Engines that decide together.
+/// Engines that decide together, with nothing of a group around them: a baseline for benchmarks.
 pub struct Bare {
     voters: Voters,
     all: Vec<(State<Context>, Host)>,
@@ -393,6 +393,7 @@ pub struct Bare {
 }
 
 impl Bare {
+    /// So many of them.
     pub fn new(count: u8) -> Bare {
         let keys: Vec<SecretKey> = (0..count).map(|n| SecretKey::from_seed([n; 32])).collect();
         let voter =

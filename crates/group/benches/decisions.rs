@@ -4,15 +4,11 @@
 //! item is one decision at one member; the figure that matters is the ratio of a group's to the bare
 //! engine's, with a batch of one small command and of a hundred of 200 bytes.
 
-mod bare;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use base::{Digest, Domain, Duration, Instant, Machine, SecretKey};
 use divan::{Bencher, counter::ItemsCount};
-use group::{Ed25519, Input, Message, Output, Replica, Seat, Settings, Tip};
-
-use bare::Bare;
+use group::{Bare, Ed25519, Input, Message, Output, Replica, Seat, Settings, Tip};
 
 fn main() {
     divan::main();
