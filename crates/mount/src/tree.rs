@@ -107,6 +107,8 @@ pub struct Tree {
     yielding: Mutex<Vec<Scope>>,
     /// What the client knows of this tree.
     memory: OnceLock<Arc<dyn Memory>>,
+    /// How often the directory was told of bytes.
+    told: AtomicU64,
     /// How many sessions had been lost when the kernel was last told to forget everything.
     losses: AtomicU64,
     /// Telling the directory of the bytes of this inode fails.
@@ -147,6 +149,7 @@ impl Tree {
             has_no_memory: AtomicBool::new(false),
             yielding: Mutex::default(),
             memory: OnceLock::new(),
+            told: AtomicU64::new(0),
             #[cfg(test)]
             unreportable: AtomicU64::new(0),
         };

@@ -87,8 +87,9 @@ impl Tree {
             }
         }
         let groups_matter = mode.is_some_and(|mode| mode & 0o2000 != 0);
+        let told = self.told();
         match self.act(caller, Act::SetAttr { file: file.clone(), changes }, groups_matter)? {
-            Reply::Changed(record) => self.fresh_of(&file, record),
+            Reply::Changed(record) => self.fresh_of(&file, record, told),
             _ => self.getattr(inode),
         }
     }
@@ -108,32 +109,41 @@ impl Tree {
 
     /// The attributes of a file; what is news to the directory it is told first.
     pub(super) fn fresh(&self, file: &FileId) -> Result<Attributes, Errno> {
+        let told = self.told();
         let record = self.record(file)?;
-        self.fresh_of(file, record)
+        self.fresh_of(file, record, told)
     }
 
-    /// The attributes of a file of which we have the directory's record.
+    /// How often the directory was told of bytes so far.
+    pub(super) fn told(&self) -> u64 {
+        self.told.load(Ordering::Acquire)
+    }
+
+    /// The attributes of a file of which we have the directory's record, as of when it had been told so often of
+    /// bytes or later. It may have been told of these since, by whoever closed the file or gave it up.
     pub(super) fn fresh_of(
         &self,
         file: &FileId,
         record: triomphe::Arc<Record>,
+        told: u64,
     ) -> Result<Attributes, Errno> {
         if record.sort != Sort::Regular {
             return Ok(Tree::attributes(&record, None));
         }
         let inode = record.serial;
         let Some(open) = self.opens.get(inode) else {
+            let record = if self.told() == told { record } else { self.record(file)? };
             let record = self.mend_stale(file, record)?;
             return Ok(Tree::attributes(&record, self.at_rest(&record)));
         };
         let mut inner = open.lock();
         // If it can't be told now, whoever asks still sees what is true.
-        let is_told = self.settle(&open, &mut inner).unwrap_or(false);
+        _ = self.settle(&open, &mut inner);
         // Of a file that others have too, the directory knows best, unless it could not be told.
         let is_known = self.is_shared && inner.has_news() == Ok(false);
         let live = if is_known { None } else { Live::of(&inner) };
         drop(inner);
-        let record = if is_told { self.record(file)? } else { record };
+        let record = if self.told() == told { record } else { self.record(file)? };
         Ok(Tree::attributes(&record, live.or_else(|| self.at_rest(&record))))
     }
 

@@ -370,6 +370,7 @@ impl Tree {
 
     /// The directory was told of this content when so many sessions were lost.
     fn note_told(&self, inner: &mut Inner, content: Content, losses: u64) {
+        self.told.fetch_add(1, Ordering::Release);
         inner.reported = Some(losses);
         if self.is_shared {
             if inner.origin.is_none() || self.desk.is_pushed(inner.told) {

@@ -20,8 +20,9 @@ impl Tree {
     pub fn lookup(&self, directory: u64, name: &[u8], pid: u32) -> Result<Attributes, Errno> {
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
         for _ in 0..REPLACED_MAX {
+            let told = self.told();
             let (entry, record) = self.entry(&directory, &name)?.ok_or(Errno::NOENT)?;
-            match self.introduce_to(pid, &entry, record) {
+            match self.introduce_to(pid, &entry, record, told) {
                 // Another machine has removed it since.
                 Err(Errno::STALE) => {}
                 result => return result,
@@ -113,7 +114,7 @@ impl Tree {
         self.must_have_room_for_name()?;
         self.settle_inode(inode)?;
         self.act(caller, Act::Link { file: file.clone(), directory, name }, false)?;
-        self.introduce(&file, None)
+        self.introduce(&file, None, 0)
     }
 
     /// A name less.
@@ -181,8 +182,9 @@ impl Tree {
         pid: u32,
         entry: &Entry,
         record: Option<triomphe::Arc<Record>>,
+        told: u64,
     ) -> Result<Attributes, Errno> {
-        let attributes = self.introduce(&entry.file, record)?;
+        let attributes = self.introduce(&entry.file, record, told)?;
         if entry.sort == Sort::Regular
             && let Err(errno) = self.hold_early(pid, attributes.inode, &entry.file)
         {
@@ -192,14 +194,15 @@ impl Tree {
         Ok(attributes)
     }
 
-    /// The kernel is told of a file.
+    /// The kernel is told of a file, with a record as of when the directory had been told so often of bytes.
     fn introduce(
         &self,
         file: &FileId,
         record: Option<triomphe::Arc<Record>>,
+        told: u64,
     ) -> Result<Attributes, Errno> {
         let attributes = match record {
-            Some(record) => self.fresh_of(file, record)?,
+            Some(record) => self.fresh_of(file, record, told)?,
             None => self.fresh(file)?,
         };
         self.inodes.learn(attributes.inode, file, false);
@@ -208,7 +211,8 @@ impl Tree {
 
     fn born(&self, reply: Reply) -> Result<Attributes, Errno> {
         match reply {
-            Reply::Entry(entry, record) => self.introduce(&entry.file, record),
+            // Nobody can have written to it yet.
+            Reply::Entry(entry, record) => self.introduce(&entry.file, record, self.told()),
             _ => Err(Errno::IO),
         }
     }

@@ -566,3 +566,15 @@ fn of_what_is_closed_nothing_stays_in_memory() {
     world.tree.release(inode, second);
     assert_eq!(Arc::strong_count(&open), 1, "only we have it");
 }
+
+#[test]
+fn a_size_that_was_looked_up_just_before_a_file_was_closed_is_looked_up_again() {
+    let world = World::new();
+    let (inode, handle) = world.create("a");
+    let file = world.tree.inodes.file(inode).unwrap();
+    world.tree.write(inode, 0, b"hello", Manner::default()).unwrap();
+    let (told, record) = (world.tree.told(), world.tree.record(&file).unwrap());
+    assert_eq!(record.content.size, 0, "the directory does not know yet");
+    world.tree.release(inode, handle);
+    assert_eq!(world.tree.fresh_of(&file, record, told).unwrap().size, 5);
+}
