@@ -230,7 +230,7 @@ static RUNS: &[Run] = &[
         shows: "our numbers beside those of the k-Choices paper",
         needs: &[],
         words: "cargo run --release -p cli -- papers run K-E1 K-E2 K-E3 K-E4 K-E5 K-E6 K-E7 K-E8 K-E9 K-E10 \
-                K-E11 K-E12 K-E13 K-E14 K-E15 K-E16 K-E17 K-E18",
+                K-E11 K-E12 K-E13 K-E14 K-E15 K-E16 K-E17 K-E18 K-E19",
     },
 ];
 

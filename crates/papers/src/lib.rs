@@ -40,6 +40,7 @@ mod k_e15;
 mod k_e16;
 mod k_e17;
 mod k_e18;
+mod k_e19;
 mod k_e2;
 mod k_e3;
 mod k_e4;

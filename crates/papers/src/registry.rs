@@ -36,6 +36,7 @@ pub static EXPERIMENTS: &[Experiment] = experiments![
     k_e16 "K-E16",
     k_e17 "K-E17",
     k_e18 "K-E18",
+    k_e19 "K-E19",
     h_e1 "H-E1",
     h_e2 "H-E2",
     h_e3 "H-E3",

@@ -78,6 +78,11 @@ impl Course {
         Course { setup: Setup { activation, ..self.setup }, ..self }
     }
 
+    /// The same with other chances.
+    pub fn with_seed(self, seed: u64) -> Course {
+        Course { setup: Setup { seed, ..self.setup }, ..self }
+    }
+
     /// The same with this skew.
     pub fn with_skew(self, skew: f64) -> Course {
         Course { skew, ..self }
