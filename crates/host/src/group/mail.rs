@@ -1,0 +1,108 @@
+//! What the group's thread hears from clients and other machines, and tells them.
+
+use base::{Machine, PublicKey};
+use directory::message::Request;
+use lease::Client;
+use node::{Input, Output};
+use wire::{Audience, Message, Slot, Word};
+
+use super::{Group, Roster};
+
+impl Group {
+    /// This machine's client wants something.
+    pub(super) fn on_letter(&mut self, request: Request, out: &mut Vec<Output>) {
+        let (now, (me, client)) = (self.clock.now(), self.me);
+        if self.member.replica().is_alone() {
+            let bytes = wire::seal(&Message::Request(request));
+            return self.member.step(now, Input::Heard { from: client, bytes, key: None }, out);
+        }
+        let Some(peers) = &mut self.peers else { return };
+        let mut said = Vec::new();
+        let bytes = peers.ear().seal(request);
+        peers.ear().say(now, bytes, &mut said);
+        peers.ask_around(now);
+        for (seat, bytes) in said {
+            if seat.key == me {
+                self.member.step(now, Input::Heard { from: client, bytes, key: Some(me) }, out);
+            } else {
+                peers.send(&seat.key, bytes);
+            }
+        }
+    }
+
+    /// Another machine says something.
+    pub(super) fn on_frame(
+        &mut self,
+        from: PublicKey,
+        bytes: Vec<u8>,
+        said: &mut Vec<Vec<u8>>,
+        out: &mut Vec<Output>,
+    ) {
+        #[cfg(test)]
+        if !self.heeds(&from, &bytes) {
+            return;
+        }
+        let Some(peers) = &mut self.peers else { return };
+        peers.took(&bytes);
+        let now = self.clock.now();
+        match Audience::of(&bytes) {
+            Some(Audience::Member) => {
+                let from = self.member.replica().tip().seat_of(&from);
+                self.member.step(now, Input::Told { from, bytes }, out);
+            }
+            Some(Audience::Group) => {
+                if let Some(client) = self.member.book().client(&from) {
+                    let input = Input::Heard { from: client, bytes, key: Some(from) };
+                    self.member.step(now, input, out);
+                }
+            }
+            Some(Audience::Client) => match wire::open(&bytes) {
+                Ok(Message::Word(word)) => said.extend(peers.ear().on_word(&from, word)),
+                Ok(Message::Changes(changes)) => self.on_changes(changes, out),
+                _ => {}
+            },
+            None => {}
+        }
+    }
+
+    /// Tells a client what follows from a decision.
+    pub(super) fn say(&mut self, to: Client, slot: Slot, bytes: Vec<u8>, said: &mut Vec<Vec<u8>>) {
+        let (me, client) = self.me;
+        let replica = self.member.replica();
+        if to == client && replica.is_alone() {
+            return said.push(bytes);
+        }
+        let Some(peers) = self.peers.as_mut().filter(|_| replica.is_member()) else { return };
+        let word = Word { slot, leader: replica.tip().leader, bytes };
+        if to == client {
+            said.extend(peers.ear().on_word(&me, word));
+        } else if let Some(machine) = self.member.book().machine(to) {
+            peers.send(&machine.key, wire::seal(&Message::Word(word)));
+        }
+    }
+
+    pub(super) fn show(&self, to: Client, bytes: Vec<u8>) {
+        let machine = self.member.book().machine(to);
+        if let (Some(peers), Some(machine)) = (&self.peers, machine) {
+            peers.send(&machine.key, bytes);
+        }
+    }
+
+    /// The book of machines may have changed: others may have to be met.
+    pub(super) fn read_book(&mut self) {
+        self.listed = Roster::read(self.member.book());
+        let Some(peers) = &mut self.peers else { return };
+        peers.read_book(self.member.book(), &self.me.0);
+    }
+
+    /// The members may have changed: this machine's client has to know whom to ask.
+    pub(super) fn read_roll(&mut self) {
+        let Some(peers) = &mut self.peers else { return };
+        let (replica, epoch) = (self.member.replica(), peers.ear().roll().epoch);
+        if replica.epoch_known() > epoch {
+            peers.ear().on_changes(&replica.changes_since(epoch));
+        }
+        peers.read_roll();
+        peers.expire();
+    }
+}
