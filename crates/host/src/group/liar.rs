@@ -1,11 +1,12 @@
 //! A member that lies, for tests: what a real machine hears and says goes through its vice.
 
 use base::{Digest, Rng, SecretKey};
-use directory::Command;
+use directory::{Command, message::Request};
 use group::{Decision, Message as Words, Seal, Seat};
 use lease::message::{Up, Upward};
 use node::Order;
 use vice::{Lie, Vice};
+use wire::{Message, Word};
 
 use crate::cell::Errand;
 

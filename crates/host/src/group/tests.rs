@@ -3,9 +3,10 @@
 use std::{fs, io::Write};
 
 use directory::Users;
+use node::Limits;
 
-use super::*;
-use crate::log::scratch::Scratch;
+use super::{disk::FULL_FACTOR, *};
+use crate::{cell::Membership, log::scratch::Scratch};
 
 struct Home {
     scratch: Scratch,
