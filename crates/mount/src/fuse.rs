@@ -132,8 +132,11 @@ impl Filesystem for Front {
         caught("forget", || self.tree.forget(inode.0, lookups));
     }
 
-    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        caught("getattr", || reply_attr(reply, self.tree.validity(), self.tree.getattr(inode.0)));
+    fn getattr(&self, request: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        caught("getattr", || {
+            let attributes = self.tree.getattr_for(inode.0, request.pid());
+            reply_attr(reply, self.tree.validity(), attributes);
+        });
     }
 
     fn setattr(

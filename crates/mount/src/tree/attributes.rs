@@ -45,11 +45,18 @@ impl Live {
 impl Tree {
     /// What is known of an inode.
     pub fn getattr(&self, inode: u64) -> Result<Attributes, Errno> {
+        self.getattr_for(inode, 0)
+    }
+
+    /// What a thread is told of an inode.
+    pub fn getattr_for(&self, inode: u64, pid: u32) -> Result<Attributes, Errno> {
         let file = self.inodes.file(inode)?;
         match self.fresh(&file) {
             Err(Errno::STALE) => {
-                let record = self.inodes.departed(inode).ok_or(Errno::STALE)?;
-                Ok(Attributes { links: 0, ..Tree::attributes(&record, None) })
+                let departed = self.inodes.departed(inode);
+                let departed = departed.map(|record| Tree::attributes(&record, None));
+                let attributes = departed.map_or_else(|| self.seen_early(pid, inode), Ok)?;
+                Ok(Attributes { links: 0, ..attributes })
             }
             result => result,
         }

@@ -1,8 +1,9 @@
-//! Files that are held open before the kernel opens them.
+//! What is kept for those who come too late.
 //!
-//! The kernel opens a file in two steps, by name and then by number. If somebody else takes the last name away
-//! in between, the number stands for nothing; the kernel tries once more, and then gives up. So whoever has
-//! come too late once has what they look up next held open, until they open it or some seconds have passed.
+//! The kernel does most things in two steps, by name and then by number. If somebody else takes the last name away
+//! in between, the number stands for nothing; the kernel tries once more, and then gives up. So whoever has come
+//! too late once has the file that they look up next held open, until they open it or some seconds have passed;
+//! of anything else it is remembered what it was like, which is all that is asked of it by number.
 
 use std::sync::{
     Mutex,
@@ -11,14 +12,16 @@ use std::sync::{
 
 use base::FileId;
 
-use crate::front::{Errno, Purpose};
+use directory::Sort;
+
+use crate::front::{Attributes, Errno, Purpose};
 
 use super::{Tree, lock};
 
 /// So many threads can have come too late at a time; of more, the first are forgotten.
 const LATE_MAX: usize = 64;
-/// Rounds of tidying, of about a second each, for which it is remembered that somebody was.
-const AGE_MAX: u32 = 2;
+/// Rounds of tidying, of about a second each, for which it is remembered that somebody was, or something is held.
+const AGE_MAX: u32 = 5;
 
 /// A thread that has come too late.
 struct Late {
@@ -27,10 +30,12 @@ struct Late {
     held: Option<Held>,
 }
 
-/// What is held open for it.
-struct Held {
-    inode: u64,
-    handle: u64,
+/// What is kept for it.
+enum Held {
+    /// A file is open.
+    Open { inode: u64, handle: u64 },
+    /// What something else was like.
+    Seen(Attributes),
 }
 
 #[derive(Default)]
@@ -67,8 +72,20 @@ impl Early {
     /// Something is held for a thread; what is held for nobody any more.
     fn hold(&self, pid: u32, held: Held) -> Option<Held> {
         self.change(|all| match all.iter_mut().find(|late| late.pid == pid) {
-            Some(late) => late.held.replace(held),
+            Some(late) => {
+                late.age = 0;
+                late.held.replace(held)
+            }
             None => Some(held),
+        })
+    }
+
+    /// What an inode was like that a thread has looked up.
+    fn seen(&self, pid: u32, inode: u64) -> Option<Attributes> {
+        let all = lock(&self.late);
+        all.iter().find(|late| late.pid == pid).and_then(|late| match &late.held {
+            Some(Held::Seen(seen)) if seen.inode == inode => Some(*seen),
+            _ => None,
         })
     }
 
@@ -101,15 +118,34 @@ impl Tree {
         result
     }
 
-    /// Holds a regular file open for a thread that has come too late before.
-    pub(super) fn hold_early(&self, pid: u32, inode: u64, file: &FileId) -> Result<(), Errno> {
+    /// What an inode was like that is no more, if a thread has come too late before; else notes that it has.
+    pub(super) fn seen_early(&self, pid: u32, inode: u64) -> Result<Attributes, Errno> {
+        let seen = self.early.seen(pid, inode).ok_or(Errno::STALE);
+        if seen.is_err() && pid != 0 {
+            self.drop_held(self.early.note(pid));
+        }
+        seen
+    }
+
+    /// Keeps what a thread looks up that has come too late before.
+    pub(super) fn keep_early(
+        &self,
+        pid: u32,
+        file: &FileId,
+        seen: &Attributes,
+    ) -> Result<(), Errno> {
         if !self.early.is_late(pid) {
             return Ok(());
         }
-        let hold = self.hold_file(inode, file);
-        let handle = self.open_handle(file, Purpose { reads: true, ..Purpose::default() })?;
-        hold.keep();
-        self.drop_held(self.early.hold(pid, Held { inode, handle }));
+        let held = if seen.sort == Sort::Regular {
+            let hold = self.hold_file(seen.inode, file);
+            let handle = self.open_handle(file, Purpose { reads: true, ..Purpose::default() })?;
+            hold.keep();
+            Held::Open { inode: seen.inode, handle }
+        } else {
+            Held::Seen(*seen)
+        };
+        self.drop_held(self.early.hold(pid, held));
         Ok(())
     }
 
@@ -124,9 +160,9 @@ impl Tree {
     }
 
     fn drop_held(&self, held: Option<Held>) {
-        let Some(held) = held else { return };
-        self.close_handle(held.handle);
-        if let Some(open) = self.opens.get(held.inode) {
+        let Some(Held::Open { inode, handle }) = held else { return };
+        self.close_handle(handle);
+        if let Some(open) = self.opens.get(inode) {
             self.let_go(&open);
         }
     }
@@ -137,7 +173,14 @@ mod tests {
     use super::*;
 
     fn held(inode: u64) -> Held {
-        Held { inode, handle: inode * 4 }
+        Held::Open { inode, handle: inode * 4 }
+    }
+
+    fn inode(held: Option<Held>) -> Option<u64> {
+        match held? {
+            Held::Open { inode, .. } => Some(inode),
+            Held::Seen(seen) => Some(seen.inode),
+        }
     }
 
     #[test]
@@ -145,8 +188,8 @@ mod tests {
         let early = Early::default();
         assert!(early.hold(7, held(1)).is_some());
         assert!(early.note(7).is_none() && early.hold(7, held(1)).is_none());
-        assert_eq!(early.hold(7, held(2)).map(|held| held.inode), Some(1));
-        assert_eq!(early.end(7).map(|held| held.inode), Some(2));
+        assert_eq!(inode(early.hold(7, held(2))), Some(1));
+        assert_eq!(inode(early.end(7)), Some(2));
         assert!(!early.is_late(7) && early.hold(7, held(3)).is_some());
     }
 

@@ -185,9 +185,7 @@ impl Tree {
         told: u64,
     ) -> Result<Attributes, Errno> {
         let attributes = self.introduce(&entry.file, record, told)?;
-        if entry.sort == Sort::Regular
-            && let Err(errno) = self.hold_early(pid, attributes.inode, &entry.file)
-        {
+        if let Err(errno) = self.keep_early(pid, &entry.file, &attributes) {
             self.forget(attributes.inode, 1);
             return Err(errno);
         }

@@ -230,7 +230,28 @@ fn what_is_held_open_for_somebody_who_does_not_come_is_let_go_of() {
     world.file("a", b"second");
     let second = world.tree.lookup(ROOT, b"a", 7).unwrap().inode;
     world.tree.unlink(ROOT, b"a", &ME).unwrap();
-    (0..3).for_each(|_| world.tree.tidy());
+    (0..6).for_each(|_| world.tree.tidy());
     assert_eq!(open(second), Some(Errno::STALE));
     assert!(world.tree.opens.is_empty());
+}
+
+#[test]
+fn whoever_came_too_late_once_is_told_what_a_directory_was_like_that_is_gone_by_then() {
+    let world = World::new();
+    let tree = &world.tree;
+    let gone = |pid| {
+        let inode = tree.lookup(ROOT, b"d", pid).unwrap().inode;
+        let file = tree.inodes.file(inode).unwrap();
+        tree.rmdir(ROOT, b"d", &ME).unwrap();
+        // As if another machine had removed it.
+        tree.inodes.forget(inode, 2);
+        tree.inodes.learn(inode, &file, false);
+        tree.getattr_for(inode, pid)
+    };
+    for told in [Err(Errno::STALE), Ok(0)] {
+        tree.mkdir(ROOT, b"d", 0o755, &ME).unwrap();
+        assert_eq!(gone(7).map(|seen| seen.links), told);
+    }
+    tree.mkdir(ROOT, b"d", 0o755, &ME).unwrap();
+    assert_eq!(gone(8), Err(Errno::STALE), "somebody else was not late");
 }
