@@ -59,9 +59,7 @@ struct Front {
 impl Front {
     /// Tells the kernel of an inode, which it may not know yet.
     fn tell_of(&self, reply: ReplyEntry, forgotten: u64, result: Result<Attributes, Errno>) {
-        let inode = result.as_ref().map_or(0, |attributes| attributes.inode);
-        reply_entry(reply, self.tree.validity(), result);
-        self.tree.doubt(forgotten, Change::Inode(inode));
+        self.tree.tell_fresh(forgotten, |validity| reply_entry(reply, validity, result));
     }
 
     /// How a file is opened. Whoever has to know of locks has to hear of every `close`.
@@ -335,8 +333,7 @@ impl Filesystem for Front {
             match result {
                 Ok((attributes, opened)) => {
                     let (attr, handle) = (attr(&attributes), FileHandle(opened.handle));
-                    let validity = self.tree.validity();
-                    match &opened.way {
+                    self.tree.tell_fresh(forgotten, |validity| match &opened.way {
                         Way::Cached { keeps_pages } => {
                             let flags = self.open_flags(open_flags(*keeps_pages));
                             reply.created(&validity, &attr, GENERATION, handle, flags);
@@ -356,8 +353,7 @@ impl Filesystem for Front {
                             }
                             None => reply.error(errno(Errno::IO)),
                         },
-                    }
-                    self.tree.doubt(forgotten, Change::Inode(attributes.inode));
+                    });
                 }
                 Err(error) => reply.error(errno(error)),
             }

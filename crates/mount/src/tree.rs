@@ -24,7 +24,7 @@ mod who;
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -101,6 +101,8 @@ pub struct Tree {
     on_mapped: OnceLock<Box<Tell>>,
     /// How often the kernel had to forget something at once.
     forgotten: AtomicU64,
+    /// Whoever tells the kernel of something that it may not know yet is within, and what has to be forgotten waits.
+    gate: RwLock<()>,
     /// The kernel can't be told to forget names, so it may not remember any.
     has_no_memory: AtomicBool,
     /// What is just being given up to others. One at a time.
@@ -146,6 +148,7 @@ impl Tree {
             on_forgotten: OnceLock::new(),
             on_mapped: OnceLock::new(),
             forgotten: AtomicU64::new(0),
+            gate: RwLock::new(()),
             has_no_memory: AtomicBool::new(false),
             yielding: Mutex::default(),
             memory: OnceLock::new(),

@@ -8,7 +8,7 @@
 use std::{
     io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, MutexGuard, atomic::Ordering, mpsc},
+    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -170,6 +170,7 @@ impl Tree {
 
     /// The kernel may not rely on this any more. Called while the client waits.
     fn forget_part(&self, part: &Scope, serial: Option<u64>) {
+        let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         self.forgotten.fetch_add(1, Ordering::AcqRel);
         let has_names =
             matches!(part.field, Field::Child(_) | Field::Children | Field::Whole | Field::Tree);
@@ -204,8 +205,17 @@ impl Tree {
         self.forgotten.load(Ordering::Acquire)
     }
 
-    /// The kernel was told something that was found out when so much had been forgotten. If it was more by the time
-    /// that the kernel heard it, it may not believe it: what it does not know yet it can't be told to forget.
+    /// Tells the kernel what was found out when so much had been forgotten, and how long it may believe that. What
+    /// it does not know yet it can't be told to forget; so if something was forgotten since, that is not at all,
+    /// and nothing is until it has heard. Whoever tells may not use the tree.
+    pub fn tell_fresh<T>(&self, forgotten: u64, tell: impl FnOnce(Duration) -> T) -> T {
+        let validity = self.validity();
+        let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        tell(if self.forgotten() == forgotten { validity } else { Duration::ZERO })
+    }
+
+    /// The kernel was told something that was found out when so much had been forgotten, to be believed for some
+    /// time. If it was more by the time that the kernel heard it, it has to be taken back.
     pub fn doubt(&self, forgotten: u64, change: Change<'_>) {
         if self.forgotten() != forgotten {
             self.tell(change);
