@@ -11,7 +11,6 @@ use std::sync::{
 };
 
 use base::FileId;
-
 use directory::Sort;
 
 use crate::front::{Attributes, Errno, Purpose};
@@ -30,7 +29,7 @@ struct Late {
     held: Option<Held>,
 }
 
-/// What is kept for it.
+/// What is kept for it: of the last look-up only, so whoever renames onto another directory is kept that one.
 enum Held {
     /// A file is open.
     Open { inode: u64, handle: u64 },
@@ -50,7 +49,7 @@ impl Early {
         self.is_used.load(Ordering::Relaxed) && lock(&self.late).iter().any(|late| late.pid == pid)
     }
 
-    /// Changes who was late; what is held for nobody any more.
+    /// Changes who was late.
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Late>) -> T) -> T {
         let mut late = lock(&self.late);
         let result = change(&mut late);
