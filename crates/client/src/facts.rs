@@ -22,11 +22,27 @@ use triomphe::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     files: BTreeMap<FileId, Fact>,
-    /// Which file was used when, the least recent first. One for each file.
-    recent: BTreeMap<u64, FileId>,
-    use_last: u64,
+    recency: Recency,
     /// How many files and names.
     size: usize,
+}
+
+/// Which file was used when.
+#[derive(Debug, Default)]
+struct Recency {
+    /// The least recent first. One for each file.
+    files: BTreeMap<u64, FileId>,
+    last: u64,
+}
+
+impl Recency {
+    /// Makes a file the last that is forgotten. `used` is where it was: 0 if nowhere yet.
+    fn put_last(&mut self, file: &FileId, used: &mut u64) {
+        self.last += 1;
+        self.files.remove(used);
+        *used = self.last;
+        self.files.insert(self.last, file.clone());
+    }
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +53,7 @@ pub(crate) struct Fact {
     /// Which of [`File::FIELDS`] are at hand, by place.
     fields: u8,
     names: Names,
+    /// Where it stands in [`Recency`]; 0 if it has just been made.
     used: u64,
 }
 
@@ -158,36 +175,24 @@ impl Facts {
 
     /// The file that has not been used for longest.
     pub(crate) fn oldest(&self) -> Option<FileId> {
-        self.recent.first_key_value().map(|(_, file)| file.clone())
+        self.recency.files.first_key_value().map(|(_, file)| file.clone())
     }
 
     /// Notes that a file is in use.
     pub(crate) fn touch(&mut self, file: &FileId) {
-        // What was used a moment ago need not be moved to the end.
-        let is_recent = |fact: &Fact| self.use_last - fact.used < RECENT;
-        if !self.files.get(file).is_some_and(is_recent) {
-            self.put_last(file);
-        }
+        self.used(file);
     }
 
     /// Makes a file the last that is forgotten.
     pub(crate) fn put_last(&mut self, file: &FileId) {
-        // From 1 on: 0 is for what has not been used.
-        self.use_last += 1;
-        let number = self.use_last;
-        let fact = self.files.entry(file.clone()).or_insert_with(|| {
-            self.size += 1;
-            Fact::default()
-        });
-        self.recent.remove(&fact.used);
-        fact.used = number;
-        self.recent.insert(number, file.clone());
+        if let Some(fact) = self.files.get_mut(file) {
+            self.recency.put_last(file, &mut fact.used);
+        }
     }
 
     /// What is known of a file, which is in use.
-    pub(crate) fn used(&mut self, file: &FileId) -> Option<&Fact> {
-        self.touch(file);
-        self.get(file)
+    pub(crate) fn used(&mut self, file: &FileId) -> &Fact {
+        self.recall(file, true)
     }
 
     /// What is known of a file.
@@ -196,10 +201,18 @@ impl Facts {
     }
 
     fn fact(&mut self, file: &FileId) -> &mut Fact {
-        if !self.files.contains_key(file) {
-            self.touch(file);
+        self.recall(file, false)
+    }
+
+    fn recall(&mut self, file: &FileId, is_in_use: bool) -> &mut Fact {
+        let fact = self.files.entry(file.clone()).or_default();
+        let is_new = fact.used == 0;
+        self.size += usize::from(is_new);
+        // What was used a moment ago need not be moved to the end.
+        if is_new || is_in_use && self.recency.last - fact.used >= RECENT {
+            self.recency.put_last(file, &mut fact.used);
         }
-        self.files.get_mut(file).expect("it was put there")
+        fact
     }
 
     /// Changes a fact, minding the size.
@@ -215,7 +228,7 @@ impl Facts {
     pub(crate) fn remove(&mut self, file: &FileId) {
         if let Some(fact) = self.files.remove(file) {
             self.size -= fact.size();
-            self.recent.remove(&fact.used);
+            self.recency.files.remove(&fact.used);
         }
     }
 

@@ -134,7 +134,7 @@ impl Client {
         if !is_low_in && !self.supply.is_low() {
             return;
         }
-        if self.pending.flying() > 0 || self.questions.is_providing() {
+        if self.pending.is_flying() || self.questions.is_providing() {
             self.ahead = directory.or(self.ahead.take());
             return;
         }

@@ -271,6 +271,11 @@ impl Pending {
         next.saturating_sub(1)
     }
 
+    /// Whether a batch is on its way.
+    pub(crate) fn is_flying(&self) -> bool {
+        self.flight.is_some()
+    }
+
     /// How many operations are on their way.
     pub(crate) fn flying(&self) -> usize {
         self.flight.as_ref().map_or(0, |flight| self.list.range(..=flight.last).count())

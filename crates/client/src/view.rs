@@ -210,10 +210,10 @@ impl View for Sight<'_> {
             return record.clone().ok_or(Refusal::Gone.into());
         }
         let fact = self.facts.used(file);
-        if fact.is_some_and(Fact::is_gone) {
+        if fact.is_gone() {
             return Err(Refusal::Gone.into());
         }
-        fact.and_then(Fact::record).cloned().ok_or_else(|| {
+        fact.record().cloned().ok_or_else(|| {
             Stop::Missing(Missing { keys: vec![Key::file(file)], ..Missing::default() })
         })
     }
@@ -223,8 +223,8 @@ impl View for Sight<'_> {
         if let Some((.., entry)) = changed.find(|(at, what, _)| at == directory && what == name) {
             return Ok(entry.clone());
         }
-        let fact = self.facts.used(directory);
-        fact.and_then(|fact| fact.entry(name)).map(Option::<&Entry>::cloned).ok_or_else(|| {
+        let entry = self.facts.used(directory).entry(name);
+        entry.map(Option::<&Entry>::cloned).ok_or_else(|| {
             let keys = vec![Key::entry(directory, name)];
             Stop::Missing(Missing { keys, ..Missing::default() })
         })

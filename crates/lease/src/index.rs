@@ -115,6 +115,10 @@ const fn rank(field: &Field) -> u8 {
     }
 }
 
+/// So many are looked at one by one, which is quicker than to search for each ancestor. A client that is alone has
+/// one lease.
+const FEW: usize = 4;
+
 const MODE: u8 = 8;
 const CHILD: u8 = MODE + Mode::ALL.len() as u8;
 const CHILDREN: u8 = CHILD + 1;
@@ -271,8 +275,11 @@ impl<K: Owner, V> Index<K, V> {
                 }
             }
         }
-        if self.wides.is_empty() {
-            return None;
+        if self.wides.len() <= FEW {
+            let mut all = self.wides.iter();
+            return all.find_map(
+                |(key, value)| if key.contains(scope) { show(key, value) } else { None },
+            );
         }
         for (key, value) in self.wides.range(Key::first(file.clone(), CHILDREN, K::MIN)..) {
             if key.file != *file {
