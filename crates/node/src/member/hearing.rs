@@ -1,0 +1,171 @@
+//! What a member hears: what clients want, what other members say, and who is there.
+
+use base::{Instant, PublicKey};
+use directory::Command;
+use group::{Notary, Seat};
+use lease::Client;
+use overlay::Decree;
+use wire::Message;
+
+use crate::{
+    attendance::{Attendance, Look},
+    book::Join,
+    order::{self, Order},
+};
+
+use super::{CALL, Identity, Member, Output};
+
+impl<N: Notary + Clone> Member<N> {
+    pub(super) fn on_heard(
+        &mut self,
+        now: Instant,
+        from: Client,
+        bytes: &[u8],
+        key: Option<PublicKey>,
+        out: &mut Vec<Output>,
+    ) {
+        if key.is_some_and(|key| self.book.is_revoked(&key)) {
+            self.strange += 1;
+            return;
+        }
+        self.note(now, key.as_ref());
+        // Nothing would come of it, so it must not cost a place in the log.
+        if !(self.directory.hears(from) || self.admitting.contains(&from)) {
+            self.strange += 1;
+            return;
+        }
+        let (request, by) = match wire::open(bytes) {
+            Ok(Message::Request(request)) => (request, None),
+            Ok(Message::Sealed(request, seal)) => (request, key.map(|key| (key, seal))),
+            Ok(Message::Whose(epoch)) => {
+                let changes = self.replica.changes_since(epoch);
+                let bytes = wire::seal(&Message::Changes(changes));
+                return out.push(Output::Show { to: from, bytes });
+            }
+            Ok(_) | Err(_) => {
+                self.malformed += 1;
+                return;
+            }
+        };
+        let order = Order::Do { command: Command::Heard { client: from, request }, by };
+        if self.replica.is_alone() && key.is_none() || self.is_authentic(&order) {
+            self.order(now, order, out);
+        } else {
+            self.strange += 1;
+        }
+    }
+
+    pub(super) fn on_told(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        bytes: &[u8],
+        out: &mut Vec<Output>,
+    ) {
+        // A member that was sent away keeps its seat until another takes it, and is away for the others.
+        if self.book.is_revoked(&from.key) {
+            self.strange += 1;
+            return;
+        }
+        self.note(now, Some(&from.key));
+        if !self.has_room(0) {
+            // Whoever can't keep up asks for what it has missed when it can.
+            return;
+        }
+        let Ok(Message::Member(message)) = wire::open(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        // Others have no say in what is decided, so nobody has to look at what they want.
+        let commands = message.commands();
+        let is_fit =
+            commands.is_empty() || self.replica.members().contains(&from) && self.are_fit(commands);
+        let input = group::Input::Heard { from, message: *message, is_fit };
+        self.group(now, input, out);
+    }
+
+    /// A machine is there: it has said something.
+    fn note(&mut self, now: Instant, key: Option<&PublicKey>) {
+        let is_member = self.replica.is_member();
+        if let (Some(attendance), Some(key)) = (self.attendance.as_mut().filter(|_| is_member), key)
+        {
+            attendance.on_heard(now, key);
+        }
+    }
+
+    /// Looks who is there, calls those who are silent, and wishes for others if need be.
+    pub(super) fn look_round(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let (me, members) = (self.identity.seat.key, self.replica.members().clone());
+        let Some(attendance) = &mut self.attendance else { return };
+        let Look { calls, wish } = attendance.look(now, &me, &members, &self.book);
+        let hello = group::Message::Hello { nonce: CALL };
+        let bytes = wire::seal(&Message::Member(Box::new(hello)));
+        out.extend(calls.into_iter().map(|to| Output::Tell { to, bytes: bytes.clone() }));
+        if let Some(seats) = wish {
+            self.group(now, group::Input::Wish(seats), out);
+        }
+    }
+
+    /// When to look round next.
+    pub(super) fn look_at(&self) -> Option<Instant> {
+        let attendance = self.attendance.as_ref().filter(|_| self.replica.is_member());
+        attendance.and_then(Attendance::look_at)
+    }
+
+    /// Whether all of these may be decided.
+    fn are_fit(&self, commands: &[Vec<u8>]) -> bool {
+        commands
+            .iter()
+            .all(|command| Order::of(command).is_ok_and(|order| self.is_authentic(&order)))
+    }
+
+    fn is_authentic(&self, order: &Order) -> bool {
+        let Identity { group, authority, notary, .. } = &self.identity;
+        order.is_authentic(group, authority.as_ref(), notary)
+    }
+
+    pub(super) fn on_join(&mut self, now: Instant, join: Box<Join>, out: &mut Vec<Output>) {
+        let machine = *join.certificate.machine();
+        let Some(authority) = &self.identity.authority else { return };
+        let known = self.book.client(&machine);
+        let known = known.filter(|client| !self.book.is_news(*client, &join, authority));
+        match (join.check(authority).map(drop), known) {
+            (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
+            (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
+                out.push(Output::Joined { machine, outcome: Ok(client) });
+            }
+            (Ok(()), _) => self.order(now, Order::Join(join), out),
+        }
+    }
+
+    pub(super) fn on_decree(&mut self, now: Instant, decree: Box<Decree>, out: &mut Vec<Output>) {
+        let Some(authority) = &self.identity.authority else { return };
+        // One that the authority has not made is for nobody at all.
+        let Ok(subject) = decree.verify(authority) else {
+            self.strange += 1;
+            return;
+        };
+        match self.book.judge(&decree, authority) {
+            Ok(true) => self.order(now, Order::Decree(decree), out),
+            known => out.push(Output::Decreed { subject, outcome: known.map(drop) }),
+        }
+    }
+
+    pub(super) fn order(&mut self, now: Instant, order: Order, out: &mut Vec<Output>) {
+        let bytes = base::encode(&order);
+        if bytes.len() > order::BYTES_MAX {
+            self.malformed += 1;
+            return;
+        }
+        if self.has_room(bytes.len()) {
+            self.group(now, group::Input::Command(bytes), out);
+        }
+    }
+
+    /// Whether something new can be taken, with so many bytes; if not, whoever said it will say it again.
+    fn has_room(&self, bytes: usize) -> bool {
+        let (held, held_bytes) = self.replica.held();
+        self.due.len() + held < self.limits.due_max
+            && held_bytes + bytes <= self.limits.held_bytes_max
+    }
+}
