@@ -24,8 +24,6 @@ use fleet::{Event, Fleet};
 
 /// The most machines: each is a process with a store of its own.
 const MACHINES_MAX: i64 = 16;
-/// Any free port of this computer's own address; a machine keeps the one that it gets.
-const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// How long machines may take to start, to join and to form a group.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked whether they have.
@@ -62,6 +60,13 @@ pub struct Args {
 fn default_directory() -> PathBuf {
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     home.join("croft-quickstart")
+}
+
+/// Any free port of an address of this computer's own that hardly another cell has. A machine keeps the one that it
+/// gets, and nobody else may take it while the machine is away.
+fn any_port() -> SocketAddr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    (Ipv4Addr::new(127, 64 | high, middle, low), 0).into()
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -106,7 +111,7 @@ fn form(args: &Args, fleet: &mut Fleet) -> anyhow::Result<bool> {
         return Ok(false);
     }
     if found == 0 {
-        Machine::init(&home(1), Some(ANY_PORT))?;
+        Machine::init(&home(1), Some(any_port()))?;
     }
     // All at once: after the first time they need each other.
     for number in 1..=found.max(1) {
@@ -165,7 +170,7 @@ fn join(founder: &Path, home: &Path) -> anyhow::Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
         let code = Machine::invite(founder, INVITATION)?;
-        match Machine::join(home, code.reveal(), ANY_PORT) {
+        match Machine::join(home, code.reveal(), any_port()) {
             Err(failure) if Instant::now() > until => return Err(failure.into()),
             Err(_) => thread::sleep(LOOK),
             Ok(()) => return Ok(()),
