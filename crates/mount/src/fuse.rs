@@ -59,7 +59,8 @@ struct Front {
 impl Front {
     /// Tells the kernel of an inode, which it may not know yet.
     fn tell_of(&self, reply: ReplyEntry, forgotten: u64, result: Result<Attributes, Errno>) {
-        self.tree.tell_fresh(forgotten, |validity| reply_entry(reply, validity, result));
+        let inode = result.as_ref().map_or(0, |attributes| attributes.inode);
+        self.tree.tell_fresh(inode, forgotten, |validity| reply_entry(reply, validity, result));
     }
 
     /// How a file is opened. Whoever has to know of locks has to hear of every `close`.
@@ -131,9 +132,12 @@ impl Filesystem for Front {
     }
 
     fn getattr(&self, request: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let (_asking, forgotten) = (self.tree.asking(inode.0), self.tree.forgotten());
         caught("getattr", || {
             let attributes = self.tree.getattr_for(inode.0, request.pid());
-            reply_attr(reply, self.tree.validity(), attributes);
+            self.tree.tell_known(inode.0, forgotten, |validity| {
+                reply_attr(reply, validity, attributes);
+            });
         });
     }
 
@@ -164,11 +168,8 @@ impl Filesystem for Front {
                 accessed: atime.map(moment),
                 modified: mtime.map(moment),
             };
-            reply_attr(
-                reply,
-                self.tree.validity(),
-                self.tree.setattr(inode.0, &changes, &caller(request)),
-            );
+            let attributes = self.tree.setattr(inode.0, &changes, &caller(request));
+            reply_attr(reply, self.tree.validity_of_change(), attributes);
         });
     }
 
@@ -333,26 +334,29 @@ impl Filesystem for Front {
             match result {
                 Ok((attributes, opened)) => {
                     let (attr, handle) = (attr(&attributes), FileHandle(opened.handle));
-                    self.tree.tell_fresh(forgotten, |validity| match &opened.way {
-                        Way::Cached { keeps_pages } => {
-                            let flags = self.open_flags(open_flags(*keeps_pages));
-                            reply.created(&validity, &attr, GENERATION, handle, flags);
-                        }
-                        Way::Direct => {
-                            // What was locked through it goes when it is released, soon enough for a file
-                            // that is only written: a request less for each.
-                            let flags = DIRECT;
-                            reply.created(&validity, &attr, GENERATION, handle, flags);
-                        }
-                        Way::Passthrough(registration) => match backing_id(registration) {
-                            Some(id) => {
-                                let flags = self.open_flags(CACHED);
-                                reply.created_passthrough(
-                                    &validity, &attr, GENERATION, handle, flags, id,
-                                );
+                    self.tree.tell_fresh(attributes.inode, forgotten, |validity| {
+                        match &opened.way {
+                            Way::Cached { keeps_pages } => {
+                                let flags = self.open_flags(open_flags(*keeps_pages));
+                                reply.created(&validity, &attr, GENERATION, handle, flags);
                             }
-                            None => reply.error(errno(Errno::IO)),
-                        },
+                            Way::Direct => {
+                                // What was locked through it goes when it is released, soon enough for a file
+                                // that is only written: a request less for each.
+                                let flags =
+                                    if purpose.reads { self.open_flags(DIRECT) } else { DIRECT };
+                                reply.created(&validity, &attr, GENERATION, handle, flags);
+                            }
+                            Way::Passthrough(registration) => match backing_id(registration) {
+                                Some(id) => {
+                                    let flags = self.open_flags(CACHED);
+                                    reply.created_passthrough(
+                                        &validity, &attr, GENERATION, handle, flags, id,
+                                    );
+                                }
+                                None => reply.error(errno(Errno::IO)),
+                            },
+                        }
                     });
                 }
                 Err(error) => reply.error(errno(error)),
@@ -368,16 +372,21 @@ impl Filesystem for Front {
         offset: u64,
         size: u32,
         _flags: OpenFlags,
-        _owner: Option<LockOwner>,
+        owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
         caught("read", || {
             let mut reply = Some(reply);
-            let result = self.tree.read(inode.0, offset, size as usize, |bytes| {
+            let give = |bytes: &[u8]| {
                 if let Some(reply) = reply.take() {
                     reply.data(bytes);
                 }
-            });
+            };
+            // Pages the kernel asks for on nobody's behalf.
+            let result = match owner {
+                Some(_) => self.tree.read(inode.0, offset, size as usize, give),
+                None => self.tree.read_pages(inode.0, offset, size as usize, give),
+            };
             if let (Err(error), Some(reply)) = (result, reply) {
                 reply.error(errno(error));
             }
@@ -549,11 +558,11 @@ impl Filesystem for Front {
     ) {
         caught("readdirplus", || {
             let mut count = 0;
-            let (validity, forgotten) = (self.tree.validity(), self.tree.forgotten());
+            let forgotten = self.tree.forgotten();
             let mut inodes = Vec::new();
             let result = self.tree.readdirplus(inode.0, handle.0, offset, &mut |listed, about| {
                 let (inode, name) = (INodeNo(listed.inode), OsStr::from_bytes(listed.name));
-                let attr = attr(about);
+                let (attr, validity) = (attr(about), self.tree.validity_of(about.inode));
                 let is_full = reply.add(inode, listed.cookie, name, &validity, &attr, GENERATION);
                 count += usize::from(!is_full);
                 inodes.push(inode.0);

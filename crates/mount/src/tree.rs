@@ -5,6 +5,7 @@
 
 mod attributes;
 mod body;
+mod contended;
 mod data;
 mod doomed;
 mod early;
@@ -41,6 +42,7 @@ use crate::{
 };
 
 use body::Reservoir;
+use contended::Contended;
 use doomed::Doomed;
 use early::Early;
 use habits::Habits;
@@ -67,6 +69,8 @@ impl Default for Settings {
 
 /// Tells the front end what the kernel may not believe any more.
 type Tell = dyn Fn(Change<'_>) + Send + Sync;
+/// The same; whether the kernel knows what that is about.
+type TellNow = dyn Fn(Change<'_>) -> bool + Send + Sync;
 
 /// A file system, as a front end sees it. Inodes are named by number, names are bytes.
 pub struct Tree {
@@ -82,12 +86,13 @@ pub struct Tree {
     locks: Locks,
     doomed: Doomed,
     early: Early,
+    contended: Contended,
     reservoir: Arc<Reservoir>,
     gauge: Gauge,
     habits: Habits,
     /// Whether the kernel may be asked to use backing files by itself.
     has_passthrough: AtomicBool,
-    /// Whether new files may be written past the kernel's cache.
+    /// Whether files may be read and written past the kernel's cache, and mapped all the same.
     has_direct: AtomicBool,
     /// Files that were being written when the daemon last ended without saying so: what the directory says
     /// of their size may be old. Taken out as they are looked at.
@@ -96,7 +101,7 @@ pub struct Tree {
     /// Told when something changed that the kernel has not asked for.
     on_changed: OnceLock<Box<Tell>>,
     /// Told what the kernel must not believe from this moment on, without waiting for anything.
-    on_forgotten: OnceLock<Box<Tell>>,
+    on_forgotten: OnceLock<Box<TellNow>>,
     /// Has the kernel hand over and forget the bytes of an inode, and waits until it has.
     on_mapped: OnceLock<Box<Tell>>,
     /// How often the kernel had to forget something at once.
@@ -137,6 +142,7 @@ impl Tree {
             locks: Locks::default(),
             doomed: Doomed::default(),
             early: Early::default(),
+            contended: Contended::default(),
             reservoir: Arc::new(Reservoir::new(settings.memory_max)),
             gauge: Gauge::default(),
             habits: Habits::new(),
@@ -165,7 +171,7 @@ impl Tree {
         self.has_passthrough.store(true, Ordering::Relaxed);
     }
 
-    /// Lets new files be written past the kernel's cache.
+    /// Lets files be read and written past the kernel's cache.
     pub fn allow_direct(&self) {
         self.has_direct.store(true, Ordering::Relaxed);
     }
@@ -176,9 +182,9 @@ impl Tree {
         let _ = self.on_changed.set(Box::new(tell));
     }
 
-    /// Whom to tell what has to be forgotten before anything else happens. It may not wait for the kernel, nor use
-    /// the tree.
-    pub fn tell_forgotten(&self, tell: impl Fn(Change<'_>) + Send + Sync + 'static) {
+    /// Whom to tell what has to be forgotten before anything else happens; whether the kernel knows what that is
+    /// about. It may not wait for the kernel, nor use the tree.
+    pub fn tell_forgotten(&self, tell: impl Fn(Change<'_>) -> bool + Send + Sync + 'static) {
         let _ = self.on_forgotten.set(Box::new(tell));
     }
 
@@ -203,6 +209,7 @@ impl Tree {
         self.look_at_room();
         self.look_at_losses();
         self.drop_early();
+        self.tidy_contended();
         for open in self.opens.all() {
             self.settle_old(&open);
         }
@@ -284,10 +291,8 @@ impl Tree {
         self.tell(Change::Inode(inode));
     }
 
-    fn tell_now(&self, change: Change<'_>) {
-        if let Some(tell) = self.on_forgotten.get() {
-            tell(change);
-        }
+    fn tell_now(&self, change: Change<'_>) -> bool {
+        self.on_forgotten.get().is_none_or(|tell| tell(change))
     }
 
     fn tell(&self, change: Change<'_>) {

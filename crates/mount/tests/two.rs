@@ -219,6 +219,20 @@ fn a_file_without_a_name_can_be_written_and_closed_and_nothing_is_left_of_it() {
 fn what_is_written_into_mapped_memory_is_seen_elsewhere() {
     let Some((a, b)) = two() else { return };
     fs::write(a.at("file"), [b'.'; 8_192]).unwrap();
+    map_and_look(&a, &b);
+}
+
+#[test]
+fn what_others_have_just_changed_can_be_mapped_too() {
+    let Some((a, b)) = two() else { return };
+    for one in [&a, &b, &a] {
+        fs::write(one.at("file"), [b'.'; 8_192]).unwrap();
+    }
+    map_and_look(&a, &b);
+}
+
+/// Has a program write into mapped memory on one machine, and looks from another.
+fn map_and_look(a: &One, b: &One) {
     let script = "import mmap, sys\n\
         f = open(sys.argv[1], 'r+b')\n\
         m = mmap.mmap(f.fileno(), 0)\n\

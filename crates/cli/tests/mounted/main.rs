@@ -35,6 +35,7 @@ mod image;
 mod power;
 
 mod bank;
+mod ends;
 mod nearby;
 mod network;
 mod racing;

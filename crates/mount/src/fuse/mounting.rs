@@ -105,8 +105,15 @@ impl Mount {
         let session = Session::new(front, path, &config)?;
         let notifier = session.notifier();
         let device = session.as_fd().try_clone_to_owned()?;
-        let (now, now_device) = (session.notifier(), session.as_fd().try_clone_to_owned()?);
-        let notices = Notices::start(move |notice| is_told(&notifier, &device, notice))?;
+        let now = session.as_fd().try_clone_to_owned()?;
+        let of_pages = Arc::downgrade(&tree);
+        let notices = Notices::start(move |notice| {
+            let may_be_told = match (notice, of_pages.upgrade()) {
+                (Notice::Bytes(inode), Some(tree)) => tree.may_take_pages(*inode),
+                _ => true,
+            };
+            !may_be_told || is_told(&notifier, &device, notice)
+        })?;
         let (mapped, mapped_device) = (session.notifier(), session.as_fd().try_clone_to_owned()?);
         tree.fetch_mapped_by(move |change| {
             if let Change::Bytes(inode) = change {
@@ -115,10 +122,13 @@ impl Mount {
         });
         let later = Arc::clone(&notices);
         tree.tell_forgotten(move |change| match change {
-            Change::Names => _ = is_told(&now, &now_device, &Notice::Names),
-            Change::Inode(inode) => _ = is_told(&now, &now_device, &Notice::Inode(inode)),
+            Change::Names => forget_names(&now).is_ok(),
+            Change::Inode(inode) => forget_attributes(&now, inode).is_ok(),
             // The kernel may hold what these would wait for.
-            Change::Bytes(_) | Change::Name(..) => later.note(change),
+            Change::Bytes(_) | Change::Name(..) => {
+                later.note(change);
+                true
+            }
         });
         let noted = Arc::clone(&notices);
         tree.tell_changes(move |change| noted.note(change));
@@ -216,6 +226,20 @@ fn forget_names(device: &OwnedFd) -> io::Result<()> {
     let mut notice = [0; 16];
     notice[..4].copy_from_slice(&16u32.to_ne_bytes());
     notice[4..8].copy_from_slice(&INC_EPOCH.to_ne_bytes());
+    rustix::io::write(device, &notice)?;
+    Ok(())
+}
+
+/// Has the kernel ask anew for the attributes of an inode. `fuser` does not say whether it knows that inode.
+fn forget_attributes(device: &OwnedFd, inode: u64) -> io::Result<()> {
+    const INVAL_INODE: u32 = 2;
+    /// From nowhere on: no bytes.
+    const NO_BYTES: i64 = -1;
+    let mut notice = [0; 40];
+    notice[..4].copy_from_slice(&40u32.to_ne_bytes());
+    notice[4..8].copy_from_slice(&INVAL_INODE.to_ne_bytes());
+    notice[16..24].copy_from_slice(&inode.to_ne_bytes());
+    notice[24..32].copy_from_slice(&NO_BYTES.to_ne_bytes());
     rustix::io::write(device, &notice)?;
     Ok(())
 }

@@ -37,28 +37,54 @@ impl Tree {
         give: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Errno> {
         let open = self.opens.get(inode).ok_or(Errno::BADF)?;
+        self.read_open(&open, (offset, size), false, give)
+    }
+
+    /// The same for pages that the kernel keeps.
+    pub fn read_pages<T>(
+        &self,
+        inode: u64,
+        offset: u64,
+        size: usize,
+        give: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Errno> {
+        let open = self.opens.get(inode).ok_or(Errno::BADF)?;
+        let _asking = self.asking(inode);
+        open.note_pages();
+        self.read_open(&open, (offset, size), true, give)
+    }
+
+    fn read_open<T>(
+        &self,
+        open: &Open,
+        (offset, size): (u64, usize),
+        has_pages: bool,
+        give: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, Errno> {
         let was_at_rest = matches!(open.lock().body, Body::Rest);
-        let mut inner = self.ready(&open, Need::Read)?;
+        let mut inner = self.ready(open, Need::Read)?;
         let file = match &inner.body {
             Body::File { file, .. } => Arc::clone(file),
             Body::Rest => return Err(Errno::IO),
             Body::Memory(held) => {
                 let (part, is_whole) = part(held.bytes(), offset, size);
                 let given = give(part);
-                // The kernel has it now, and asks again only if it needs the memory itself.
+                // The kernel has it now if it keeps pages, and asks again only if it needs the memory itself.
                 let is_here = inner.base.as_ref().is_none_or(|base| !self.is_elsewhere(base));
                 let is_told = !inner.is_dirty && !inner.is_unreported;
-                let is_enough = is_whole && is_here || !self.reservoir.may_take(0);
+                let is_enough = is_whole && is_here && has_pages || !self.reservoir.may_take(0);
                 if was_at_rest && is_told && is_enough {
                     inner.body = Body::Rest;
                 }
                 return Ok(given);
             }
         };
-        let forgotten = self.forgotten();
         drop(inner);
         let given = give(&read_file(&file, offset, size)?);
-        self.doubt(forgotten, Change::Bytes(inode));
+        if has_pages && self.is_doubted(open.inode) {
+            // They may be old already.
+            self.tell(Change::Bytes(open.inode));
+        }
         Ok(given)
     }
 

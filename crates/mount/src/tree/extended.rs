@@ -1,5 +1,6 @@
 //! Extended attributes.
 
+use base::FileId;
 use client::{Call, Reply};
 use directory::{Act, Actor};
 
@@ -80,6 +81,16 @@ impl Tree {
             open.lock().has_capability = true;
         }
         Ok(())
+    }
+
+    /// Whether a file has privileges that a write takes away.
+    pub(super) fn has_capability(&self, file: &FileId) -> Result<bool, Errno> {
+        let (file, name) = (file.clone(), CAPABILITY.to_vec());
+        match self.ask(&Actor::ROOT, Call::GetXattr { file, name }) {
+            Ok(_) => Ok(true),
+            Err(Errno::NODATA) => Ok(false),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Takes the privileges of a file away that is written past the kernel's cache.

@@ -100,25 +100,27 @@ impl Inodes {
         known.lookups = known.lookups.saturating_add(1);
     }
 
-    /// The kernel forgets that it was told of a file so many times.
-    pub(super) fn forget(&self, inode: u64, lookups: u64) {
+    /// The kernel forgets that it was told of a file so many times; whether it does not know it any more.
+    pub(super) fn forget(&self, inode: u64, lookups: u64) -> bool {
         if inode == ROOT {
-            return;
+            return false;
         }
         let mut shard = lock(self.shard(inode));
         let Some(known) = shard.get_mut(inode).filter(|known| known.lookups < u32::MAX) else {
-            return;
+            return false;
         };
         known.lookups = known.lookups.saturating_sub(u32::try_from(lookups).unwrap_or(u32::MAX));
-        if known.lookups == 0 {
-            shard.remove(inode);
-            drop(shard);
-            let mut departed = lock(&self.departed);
-            departed.remove(&inode);
-            if departed.is_empty() && departed.capacity() > 1_024 {
-                departed.shrink_to(0);
-            }
+        if known.lookups > 0 {
+            return false;
         }
+        shard.remove(inode);
+        drop(shard);
+        let mut departed = lock(&self.departed);
+        departed.remove(&inode);
+        if departed.is_empty() && departed.capacity() > 1_024 {
+            departed.shrink_to(0);
+        }
+        true
     }
 
     pub(super) fn file(&self, inode: u64) -> Result<FileId, Errno> {
@@ -236,7 +238,7 @@ mod tests {
         let some = 2..100_000;
         some.clone().for_each(|inode| inodes.learn(inode, &id("1"), false));
         let kept = |inode: &u64| inode % 5_000 == 7;
-        some.clone().filter(|inode| !kept(inode)).for_each(|inode| inodes.forget(inode, 1));
+        some.clone().filter(|inode| !kept(inode)).for_each(|inode| _ = inodes.forget(inode, 1));
         let mut left = inodes.numbers();
         left.sort();
         assert_eq!(left, [ROOT].into_iter().chain(some.filter(kept)).collect::<Vec<_>>());

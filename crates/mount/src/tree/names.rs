@@ -33,7 +33,9 @@ impl Tree {
 
     /// The kernel forgets that it was told of an inode so many times.
     pub fn forget(&self, inode: u64, lookups: u64) {
-        self.inodes.forget(inode, lookups);
+        if self.inodes.forget(inode, lookups) && self.is_shared {
+            self.contended.remove(inode);
+        }
     }
 
     /// A new regular file, without opening it.

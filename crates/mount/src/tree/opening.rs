@@ -20,10 +20,11 @@ use super::{
     shared::Need,
 };
 
-/// The lowest bit of a handle says whether it is for writing, the next whether it is a program that runs, the
-/// rest is the client's number of it.
+/// The lowest bit of a handle says whether it is for writing, the next whether it is a program that runs, the one
+/// after that whether it is for reading; the rest is the client's number of it.
 fn handle_of(number: u64, purpose: Purpose) -> u64 {
-    number << 2 | u64::from(purpose.runs) << 1 | u64::from(purpose.writes)
+    let bits = [purpose.reads, purpose.runs, purpose.writes];
+    bits.into_iter().fold(number, |handle, bit| handle << 1 | u64::from(bit))
 }
 
 fn runs(handle: u64) -> bool {
@@ -35,9 +36,14 @@ pub(super) fn writes(handle: u64) -> bool {
     handle & 1 != 0
 }
 
+/// Whether memory that is mapped through a handle may be written.
+pub(super) fn maps(handle: u64) -> bool {
+    handle & 5 == 5
+}
+
 /// The client's number of a handle.
 pub(super) fn number_of(handle: u64) -> u64 {
-    handle >> 2
+    handle >> 3
 }
 
 impl Tree {
@@ -88,6 +94,10 @@ impl Tree {
     ) -> Result<Way, Errno> {
         // Nobody waits for others while the file is locked.
         let record = self.is_shared.then(|| self.record(&open.file)).transpose()?;
+        // What others change may not be read up to an end that the kernel remembers. What was opened before goes on
+        // as it does; the kernel bears both.
+        let is_contended = self.has_direct.load(Ordering::Relaxed) && self.is_contended(open.inode);
+        let has_capability = is_contended && purpose.writes && self.has_capability(&open.file)?;
         let mut inner = match self.is_shared && purpose.truncates {
             true => self.ready(open, Need::Replace)?,
             false => open.lock(),
@@ -95,9 +105,10 @@ impl Tree {
         if let Some(record) = record {
             inner.has_suid = record.access.mode & SUID != 0;
         }
-        let way = self.choose_way(open, &mut inner, purpose, caller, register)?;
+        inner.has_capability |= has_capability;
+        self.choose_way(open, &mut inner, purpose, caller, register)?;
         inner.handles.push(handle);
-        Ok(way)
+        Ok(self.present_way(open, &inner, is_contended))
     }
 
     /// A new regular file, open. One that exists is only opened, unless `is_new` has to be true.
@@ -150,7 +161,7 @@ impl Tree {
         self.inodes.learn(inode, &file, true);
         self.choose_new(&hold, &mut inner, purpose, caller, register);
         inner.handles.push(handle);
-        let way = self.present_way(&hold, &inner);
+        let way = self.present_way(&hold, &inner, false);
         drop(inner);
         hold.keep();
         Ok((Tree::attributes(&record, None), Opened { handle, way }))
@@ -254,7 +265,7 @@ impl Tree {
         }
     }
 
-    /// The first open decides, until all are closed.
+    /// The first open decides, until all are closed or others want the file too.
     fn choose_way(
         &self,
         open: &Open,
@@ -262,7 +273,7 @@ impl Tree {
         purpose: Purpose,
         caller: &Caller,
         register: Register<'_>,
-    ) -> Result<Way, Errno> {
+    ) -> Result<(), Errno> {
         // Of whoever does not write, the kernel asks this only when the bytes are gone.
         if purpose.truncates && !purpose.writes && inner.handles.iter().copied().any(runs) {
             return Err(Errno::TXTBSY);
@@ -285,17 +296,21 @@ impl Tree {
             }
             self.note(open, inner)?;
         }
-        Ok(self.present_way(open, inner))
+        Ok(())
     }
 
     /// How the bytes of a file go as long as it is open.
-    fn present_way(&self, open: &Open, inner: &Inner) -> Way {
-        let is_past_cache = inner.is_direct || inner.registration.is_some();
+    fn present_way(&self, open: &Open, inner: &Inner, is_contended: bool) -> Way {
+        let is_direct = inner.is_direct || is_contended;
+        let is_past_cache = is_direct || inner.registration.is_some();
         let keeps_pages = self.inodes.open(open.inode, is_past_cache);
         match &inner.registration {
             Some(registration) => Way::Passthrough(registration.clone()),
-            None if inner.is_direct => Way::Direct,
-            None => Way::Cached { keeps_pages },
+            None if is_direct => Way::Direct,
+            None => {
+                open.note_pages();
+                Way::Cached { keeps_pages }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     ops::Deref,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -19,7 +19,7 @@ use super::{
     Tree,
     body::{Body, Seen},
     lock,
-    opening::writes,
+    opening::maps,
 };
 
 /// An inode that is open, or that somebody works on.
@@ -29,13 +29,15 @@ pub(super) struct Open {
     /// It has lost its last name, when so many sessions less one had been lost: nobody needs its bytes
     /// when it is closed. 0 if it has a name.
     unlinked: AtomicU64,
+    /// The kernel may have pages of it, since it was first opened. For a tree that others have too.
+    has_pages: AtomicBool,
     inner: Mutex<Inner>,
 }
 
 /// What changes about it.
 pub(super) struct Inner {
     pub(super) body: Body,
-    /// Under which handles the kernel has it open. All these go the same way.
+    /// Under which handles the kernel has it open. All these go the same way, where nobody else has the tree.
     pub(super) handles: Vec<u64>,
     /// There while the kernel uses the backing file by itself.
     pub(super) registration: Option<Registration>,
@@ -82,17 +84,26 @@ impl Open {
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         lock(&self.inner)
     }
+
+    /// The kernel is given pages of it, or may keep some of what is written.
+    pub(super) fn note_pages(&self) {
+        self.has_pages.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_pages(&self) -> bool {
+        self.has_pages.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody may write into it by way of mapped memory.
+    pub(super) fn may_be_mapped(&self) -> bool {
+        self.has_pages() && self.lock().handles.iter().copied().any(maps)
+    }
 }
 
 impl Inner {
     /// Whether the bytes of this content are at hand.
     pub(super) fn has(&self, content: &Content) -> bool {
         !matches!(self.body, Body::Rest) && self.base.as_ref() == Some(content)
-    }
-
-    /// Whether somebody may write into it by way of mapped memory.
-    pub(super) fn may_be_mapped(&self) -> bool {
-        !self.is_direct && self.handles.iter().copied().any(writes)
     }
 
     /// Whether something was written that the directory was not told.
@@ -145,6 +156,7 @@ impl Opens {
                 inode,
                 file: file.clone(),
                 unlinked: AtomicU64::new(0),
+                has_pages: AtomicBool::new(false),
                 inner: Mutex::new(Inner {
                     body: Body::Rest,
                     handles: Vec::new(),
@@ -376,7 +388,9 @@ impl Tree {
         }
         if self.settle(open, &mut inner) == Ok(true) {
             drop(inner);
-            self.changed(open.inode);
+            if !self.is_doubted(open.inode) {
+                self.changed(open.inode);
+            }
         }
     }
 

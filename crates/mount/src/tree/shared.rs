@@ -133,7 +133,8 @@ impl Tree {
         let opens = self.opens.within(&wanted.part);
         for open in &opens {
             // While it is ours, whoever reads or writes it waits for nobody: so neither does this.
-            if open.lock().may_be_mapped() && self.desk.holds(&open.file, true).is_some() {
+            if open.may_be_mapped() && self.desk.holds(&open.file, true).is_some() {
+                self.await_quiet(open.inode);
                 self.fetch_mapped(open.inode);
             }
         }
@@ -181,21 +182,25 @@ impl Tree {
         }
         if part.field == Field::Tree {
             for inode in self.inodes.below(&part.file) {
-                self.forget_inode(inode);
+                self.forget_inode(inode, false);
             }
         } else if has_names || is_seen {
             let inode = serial.or_else(|| self.inodes.find(&part.file));
             if let Some(inode) = inode {
-                self.forget_inode(inode);
+                self.forget_inode(inode, part.field == Field::Content);
             }
         }
     }
 
-    fn forget_inode(&self, inode: u64) {
-        self.tell_now(Change::Inode(inode));
-        // What is mapped is not looked at again by itself. Nothing else needs this, and while it is under way the
-        // kernel takes no news of the inode.
-        if self.opens.get(inode).is_some() {
+    /// `has_bytes` says that it is known to be a regular file.
+    fn forget_inode(&self, inode: u64, has_bytes: bool) {
+        let open = self.opens.get(inode);
+        match has_bytes || open.is_some() {
+            true => self.contend(inode),
+            false => _ = self.tell_now(Change::Inode(inode)),
+        }
+        // What is mapped is not looked at again by itself. Nothing else needs this.
+        if open.is_some_and(|open| open.has_pages()) {
             self.tell(Change::Bytes(inode));
         }
     }
@@ -205,13 +210,36 @@ impl Tree {
         self.forgotten.load(Ordering::Acquire)
     }
 
-    /// Tells the kernel what was found out when so much had been forgotten, and how long it may believe that. What
-    /// it does not know yet it can't be told to forget; so if something was forgotten since, that is not at all,
-    /// and nothing is until it has heard. Whoever tells may not use the tree.
-    pub fn tell_fresh<T>(&self, forgotten: u64, tell: impl FnOnce(Duration) -> T) -> T {
+    /// Tells the kernel of an inode what was found out when so much had been forgotten, and how long it may believe
+    /// that. What it does not know yet it can't be told to forget; so if something was forgotten since, that is not
+    /// at all, and nothing is until it has heard. Whoever tells may not use the tree.
+    pub fn tell_fresh<T>(&self, inode: u64, forgotten: u64, tell: impl FnOnce(Duration) -> T) -> T {
         let validity = self.validity();
         let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
-        tell(if self.forgotten() == forgotten { validity } else { Duration::ZERO })
+        let is_fresh = self.forgotten() == forgotten && self.may_be_believed(inode, forgotten);
+        tell(if is_fresh { validity } else { Duration::ZERO })
+    }
+
+    /// The same of an inode that the kernel knows: it drops by itself what was forgotten since.
+    pub fn tell_known<T>(&self, inode: u64, forgotten: u64, tell: impl FnOnce(Duration) -> T) -> T {
+        let validity = self.validity();
+        let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = self.may_be_believed(inode, forgotten);
+        tell(if is_fresh { validity } else { Duration::ZERO })
+    }
+
+    /// How long the kernel may believe what it is told of an inode among others.
+    pub fn validity_of(&self, inode: u64) -> Duration {
+        match self.is_doubted(inode) {
+            true => Duration::ZERO,
+            false => self.validity(),
+        }
+    }
+
+    /// How long the kernel may believe what comes of a change that it has asked for. Unlike other answers it does
+    /// not drop that if it was told to forget the inode meanwhile.
+    pub fn validity_of_change(&self) -> Duration {
+        if self.is_shared { Duration::ZERO } else { self.validity() }
     }
 
     /// The kernel was told something that was found out when so much had been forgotten, to be believed for some

@@ -11,6 +11,7 @@ use host::Machine;
 use super::*;
 use crate::front::{Changes, Manner, Moment, Opened, Over, Purpose, ROOT, Registration, Way, When};
 
+mod contended;
 mod files;
 mod locks;
 mod names;
@@ -33,11 +34,22 @@ struct World {
 
 impl World {
     fn new() -> World {
+        World::found(None)
+    }
+
+    /// One that others can join.
+    fn shared() -> World {
+        let world = World::found(Some((std::net::Ipv4Addr::LOCALHOST, 0).into()));
+        assert!(world.tree.is_shared());
+        world
+    }
+
+    fn found(address: Option<std::net::SocketAddr>) -> World {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("croft-tree-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        Machine::init(&path, None).unwrap();
+        Machine::init(&path, address).unwrap();
         World::start(path)
     }
 
