@@ -2,8 +2,8 @@
 //!
 //! The kernel does most things in two steps, by name and then by number. If somebody else takes the last name away
 //! in between, the number stands for nothing; the kernel tries once more, and then gives up. So whoever has come
-//! too late once has the file that they look up next held open, until they open it or some seconds have passed;
-//! of anything else it is remembered what it was like, which is all that is asked of it by number.
+//! too late once has what they look up last kept, until they open a file or some seconds have passed: a file is held
+//! open, and of anything else it is remembered what it was like, which is all that is asked of it by number.
 
 use std::sync::{
     Mutex,
@@ -19,6 +19,8 @@ use super::{Tree, lock};
 
 /// So many threads can have come too late at a time; of more, the first are forgotten.
 const LATE_MAX: usize = 64;
+/// So much is kept for each: of two names that are looked up one after the other, as for a rename, both count.
+const HELD_MAX: usize = 2;
 /// Rounds of tidying, of about a second each, for which it is remembered that somebody was, or something is held.
 const AGE_MAX: u32 = 5;
 
@@ -26,15 +28,25 @@ const AGE_MAX: u32 = 5;
 struct Late {
     pid: u32,
     age: u32,
-    held: Option<Held>,
+    /// Of the last look-ups, at most [`HELD_MAX`], the last one last.
+    held: Vec<Held>,
 }
 
-/// What is kept for it: of the last look-up only, so whoever renames onto another directory is kept that one.
+/// What is kept for it.
 enum Held {
     /// A file is open.
     Open { inode: u64, handle: u64 },
     /// What something else was like.
     Seen(Attributes),
+}
+
+impl Held {
+    fn inode(&self) -> u64 {
+        match self {
+            Held::Open { inode, .. } => *inode,
+            Held::Seen(seen) => seen.inode,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -58,13 +70,13 @@ impl Early {
     }
 
     /// A thread has come too late; what is held for nobody any more.
-    fn note(&self, pid: u32) -> Option<Held> {
+    fn note(&self, pid: u32) -> Vec<Held> {
         self.change(|all| {
             let place = all.iter().position(|late| late.pid == pid);
             let place = place.or_else(|| (all.len() >= LATE_MAX).then_some(0));
             let before = place.map(|place| all.remove(place));
-            all.push(Late { pid, age: 0, held: None });
-            before.and_then(|late| late.held)
+            all.push(Late { pid, age: 0, held: Vec::new() });
+            before.map(|late| late.held).unwrap_or_default()
         })
     }
 
@@ -73,7 +85,12 @@ impl Early {
         self.change(|all| match all.iter_mut().find(|late| late.pid == pid) {
             Some(late) => {
                 late.age = 0;
-                late.held.replace(held)
+                let inode = held.inode();
+                let place = late.held.iter().position(|before| before.inode() == inode);
+                let place = place.or_else(|| (late.held.len() >= HELD_MAX).then_some(0));
+                let before = place.map(|place| late.held.remove(place));
+                late.held.push(held);
+                before
             }
             None => Some(held),
         })
@@ -82,17 +99,18 @@ impl Early {
     /// What an inode was like that a thread has looked up.
     fn seen(&self, pid: u32, inode: u64) -> Option<Attributes> {
         let all = lock(&self.late);
-        all.iter().find(|late| late.pid == pid).and_then(|late| match &late.held {
-            Some(Held::Seen(seen)) if seen.inode == inode => Some(*seen),
+        let late = all.iter().find(|late| late.pid == pid)?;
+        late.held.iter().find_map(|held| match held {
+            Held::Seen(seen) if seen.inode == inode => Some(*seen),
             _ => None,
         })
     }
 
     /// A thread was in time; what was held for it.
-    fn end(&self, pid: u32) -> Option<Held> {
+    fn end(&self, pid: u32) -> Vec<Held> {
         self.change(|all| {
-            let place = all.iter().position(|late| late.pid == pid)?;
-            all.remove(place).held
+            let place = all.iter().position(|late| late.pid == pid);
+            place.map(|place| all.remove(place).held).unwrap_or_default()
         })
     }
 
@@ -101,7 +119,7 @@ impl Early {
         self.change(|all| {
             all.iter_mut().for_each(|late| late.age += 1);
             let old = all.extract_if(.., |late| late.age > age_max);
-            old.filter_map(|late| late.held).collect()
+            old.flat_map(|late| late.held).collect()
         })
     }
 }
@@ -150,19 +168,21 @@ impl Tree {
 
     /// Time has passed: what nobody has opened is let go of.
     pub(super) fn drop_early(&self) {
-        self.early.age(AGE_MAX).into_iter().for_each(|held| self.drop_held(Some(held)));
+        self.drop_held(self.early.age(AGE_MAX));
     }
 
     /// Lets go of all that is held for anybody.
     pub(super) fn finish_early(&self) {
-        self.early.age(0).into_iter().for_each(|held| self.drop_held(Some(held)));
+        self.drop_held(self.early.age(0));
     }
 
-    fn drop_held(&self, held: Option<Held>) {
-        let Some(Held::Open { inode, handle }) = held else { return };
-        self.close_handle(handle);
-        if let Some(open) = self.opens.get(inode) {
-            self.let_go(&open);
+    fn drop_held(&self, held: impl IntoIterator<Item = Held>) {
+        for held in held {
+            let Held::Open { inode, handle } = held else { continue };
+            self.close_handle(handle);
+            if let Some(open) = self.opens.get(inode) {
+                self.let_go(&open);
+            }
         }
     }
 }
@@ -175,21 +195,48 @@ mod tests {
         Held::Open { inode, handle: inode * 4 }
     }
 
-    fn inode(held: Option<Held>) -> Option<u64> {
-        match held? {
-            Held::Open { inode, .. } => Some(inode),
-            Held::Seen(seen) => Some(seen.inode),
-        }
+    fn seen(inode: u64) -> Held {
+        Held::Seen(Attributes {
+            inode,
+            sort: Sort::Directory,
+            mode: 0o755,
+            links: 2,
+            uid: 0,
+            gid: 0,
+            size: 0,
+            blocks: 0,
+            accessed: 0,
+            modified: 0,
+            changed: 0,
+        })
+    }
+
+    fn inodes(held: impl IntoIterator<Item = Held>) -> Vec<u64> {
+        held.into_iter().map(|held| held.inode()).collect()
     }
 
     #[test]
     fn nothing_is_held_for_whoever_was_not_late_or_is_forgotten() {
         let early = Early::default();
         assert!(early.hold(7, held(1)).is_some());
-        assert!(early.note(7).is_none() && early.hold(7, held(1)).is_none());
-        assert_eq!(inode(early.hold(7, held(2))), Some(1));
-        assert_eq!(inode(early.end(7)), Some(2));
+        assert!(early.note(7).is_empty() && early.hold(7, held(1)).is_none());
+        assert_eq!(inodes(early.note(7)), [1]);
+        assert!(early.hold(7, held(2)).is_none());
+        assert_eq!(inodes(early.end(7)), [2]);
         assert!(!early.is_late(7) && early.hold(7, held(3)).is_some());
+    }
+
+    #[test]
+    fn whoever_renames_one_directory_onto_another_is_told_what_both_were_like() {
+        let early = Early::default();
+        early.note(7);
+        assert!([1, 2].into_iter().all(|inode| early.hold(7, seen(inode)).is_none()));
+        assert!([1, 2].into_iter().all(|inode| early.seen(7, inode).is_some()));
+        assert_eq!(inodes(early.hold(7, seen(1))), [1], "looked up again");
+        assert_eq!(inodes(early.hold(7, seen(3))), [2], "the one before that goes");
+        assert!(early.seen(7, 1).is_some() && early.seen(7, 2).is_none());
+        assert!(early.seen(8, 1).is_none());
+        assert_eq!(inodes(early.end(7)), [1, 3]);
     }
 
     #[test]
