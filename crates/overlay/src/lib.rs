@@ -20,6 +20,11 @@
 //! - K3: positions are h(x ‖ i) and not h(x + i); the ring has 2^64 points and not 2^160.
 //! - K7 leaves open the target of a virtual server whose machine has several, and K8 which of them moves:
 //!   see [`Standing::mismatch`] and [`Restless::check`].
+//! - K5 takes all of a server's work to lie in its part of the ring, and so to be the successor's without it. What
+//!   it only passes on to the successor is the predecessor's: see [`Load`].
+//! - K8 weighs what the neighbour of a server that goes would have to do. If that is too much, the neighbour goes
+//!   as well, and ours weighs what comes to those beyond it: see [`Policy::departure`]. Without this and the last
+//!   it is [`Policy::paper`].
 //! - K19: see `refresh` on what suppression can mean.
 //!
 //! Nobody here knows what time it is: `now` is handed in, in seconds since 1970 by the wall clock.
@@ -76,8 +81,8 @@ pub use register::{Admission, Register};
 pub use renewal::{Renewal, Renewer};
 pub use revocation::Revocation;
 pub use ring::Ring;
-pub use rule::{Exchange, Gap, Neighbour, Rule};
-pub use standing::{Standing, Work};
+pub use rule::{BEYOND_MAX, Beyond, Exchange, Gap, Neighbour, Rule};
+pub use standing::{Load, Standing, Work};
 pub use user::{Consent, Enrolment, People, Profile};
 pub use users::Users;
 

@@ -8,7 +8,7 @@ use crate::{
     policy::{Joining, Policy, Restless, Step},
     position::{Claim, Position},
     rule::{Exchange, Gap},
-    standing::{Standing, Work},
+    standing::{Load, Standing, Work},
 };
 
 /// The mean time between two checks of the balance (K18). Each wait is drawn between half of it and one and
@@ -18,7 +18,7 @@ const CHECK: Duration = Duration::from_secs(30);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// What can happen.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// The computer is to take part.
     Join,
@@ -29,15 +29,15 @@ pub enum Input {
         token: u64,
         /// Which of the own positions.
         index: u32,
-        /// Its neighbours; of an own server's position, those on either side of it.
-        gap: Option<Gap>,
+        /// Its neighbours; of an own server's position, those on either side of it and beyond them.
+        gap: Option<Box<Gap>>,
     },
     /// What a server has done in one more unit of time.
     Did {
         /// Which.
         index: u32,
-        /// How much.
-        work: f64,
+        /// How much, and what of it went on to its successor.
+        done: Load,
     },
     /// What was wanted last is done, or could not be and nothing has changed.
     Done {
@@ -98,7 +98,7 @@ enum Phase {
         purpose: Purpose,
         wish: Output,
         /// What is expected of the server once it stands.
-        work: f64,
+        load: Load,
     },
 }
 
@@ -133,12 +133,12 @@ impl Mover {
 
     /// Where its servers stand, and how much each does.
     pub fn servers(&self) -> impl Iterator<Item = (Claim, f64)> {
-        self.servers.iter().map(|(index, work)| (self.claim(*index), work.get()))
+        self.servers.iter().map(|(index, work)| (self.claim(*index), work.get().work))
     }
 
     /// What it does, wants and can.
     pub fn standing(&self) -> Standing {
-        let work = self.servers.values().map(|work| work.get()).sum();
+        let work = self.servers.values().map(|work| work.get().work).sum();
         self.policy.standing(work, self.capacity)
     }
 
@@ -183,32 +183,32 @@ impl Mover {
     fn on_answer(
         &mut self,
         now: Instant,
-        (token, index, gap): (u64, u32, Option<Gap>),
+        (token, index, gap): (u64, u32, Option<Box<Gap>>),
         out: &mut Vec<Output>,
     ) {
         if let Phase::Asking { answers, .. } = &mut self.phase
             && token == self.token
             && index < self.policy.choices
         {
-            answers.insert(index, gap);
+            answers.insert(index, gap.map(|gap| *gap));
             self.decide_if_told(now, out);
         }
     }
 
-    fn on_did(&mut self, index: u32, work: f64) {
+    fn on_did(&mut self, index: u32, done: Load) {
         if let Some(known) = self.servers.get_mut(&index) {
-            known.observe(work, self.policy.weight);
+            known.observe(done, self.policy.weight);
         }
     }
 
     fn on_done(&mut self, now: Instant, is_done: bool, out: &mut Vec<Output>) {
-        let Phase::Acting { purpose, wish, work } = self.phase else { return };
+        let Phase::Acting { purpose, wish, load } = self.phase else { return };
         if is_done {
-            self.note(wish, work);
+            self.note(wish, load);
         }
         match purpose {
             Purpose::Join(mut joining) => {
-                joining.joined(if is_done { work } else { 0.0 });
+                joining.joined(if is_done { load.work } else { 0.0 });
                 match joining.next() {
                     Some(_) => self.ask(now, Purpose::Join(joining), out),
                     None => self.wait(now),
@@ -218,14 +218,14 @@ impl Mover {
         }
     }
 
-    fn note(&mut self, wish: Output, work: f64) {
+    fn note(&mut self, wish: Output, load: Load) {
         match wish {
             Output::Stand(claim) => {
-                self.servers.insert(claim.index, Work::anticipated(work));
+                self.servers.insert(claim.index, Work::anticipated(load));
             }
             Output::Move { from, to } => {
                 self.servers.remove(&from.index);
-                self.servers.insert(to.index, Work::anticipated(work));
+                self.servers.insert(to.index, Work::anticipated(load));
             }
             Output::Leave(claim) => {
                 self.servers.remove(&claim.index);
@@ -246,9 +246,9 @@ impl Mover {
         let phase = std::mem::replace(&mut self.phase, Phase::Out);
         let Phase::Asking { purpose, answers, .. } = phase else { return };
         match self.choose(purpose, &answers) {
-            Some((wish, work)) => {
+            Some((wish, load)) => {
                 out.push(wish);
-                self.phase = Phase::Acting { purpose, wish, work };
+                self.phase = Phase::Acting { purpose, wish, load };
             }
             None => self.wait(now),
         }
@@ -258,40 +258,40 @@ impl Mover {
         &self,
         purpose: Purpose,
         answers: &BTreeMap<u32, Option<Gap>>,
-    ) -> Option<(Output, f64)> {
+    ) -> Option<(Output, Load)> {
         let Mover { policy, .. } = self;
         let gaps = answers.iter().filter_map(|(index, gap)| Some((*index, (*gap)?)));
-        let arrival =
-            |(index, gap): (u32, Gap)| (index, policy.rule.arrival(self.position(index), &gap));
+        let arrival = |(index, gap)| (index, policy.arrival(self.position(index), gap, None));
         let departure = |index: u32, gap: &Gap| {
-            let work = self.servers.get(&index).map_or(0.0, |work| work.get());
-            policy.rule.departure(self.position(index), work, gap)
+            let load = self.servers.get(&index).map_or(Load::default(), |work| work.get());
+            policy.departure(self.position(index), load, gap)
         };
         match purpose {
             Purpose::Join(joining) => {
                 let choice = policy.choose_join(joining.next()?, gaps.map(arrival))?;
-                Some((Output::Stand(self.claim(choice.index)), choice.work))
+                Some((Output::Stand(self.claim(choice.index)), choice.load))
             }
             Purpose::Create => {
                 let choice = policy.choose_join(self.standing(), gaps.map(arrival))?;
-                Some((Output::Stand(self.claim(choice.index)), choice.work))
+                Some((Output::Stand(self.claim(choice.index)), choice.load))
             }
             Purpose::Move(server) => {
                 let hole = answers.get(&server).copied().flatten()?;
-                let (from, work) = (self.position(server), self.servers.get(&server)?.get());
+                let (from, load) = (self.position(server), self.servers.get(&server)?.get());
                 let going = departure(server, &hole);
                 let offers = gaps.filter(|(index, _)| *index != server).map(|(index, gap)| {
-                    arrival((index, gap.without(policy.rule, from, work, &hole)))
+                    let going = Some((from, load, &hole));
+                    (index, policy.arrival(self.position(index), gap, going))
                 });
                 let choice = policy.choose_move(self.standing(), &going, offers)?;
                 let (from, to) = (self.claim(server), self.claim(choice.index));
-                Some((Output::Move { from, to }, choice.work))
+                Some((Output::Move { from, to }, choice.load))
             }
             Purpose::Destroy => {
                 let offers: Vec<(u32, Exchange)> =
                     gaps.map(|(index, gap)| (index, departure(index, &gap))).collect();
                 let choice = policy.choose_destroy(self.standing(), offers)?;
-                Some((Output::Leave(self.claim(choice.index)), 0.0))
+                Some((Output::Leave(self.claim(choice.index)), Load::default()))
             }
         }
     }
@@ -308,7 +308,7 @@ impl Mover {
             Step::Create => self.ask(now, Purpose::Create, out),
             Step::Destroy => self.ask(now, Purpose::Destroy, out),
             Step::Move(pick) => {
-                let works = self.servers.iter().map(|(index, work)| (*index, work.get()));
+                let works = self.servers.iter().map(|(index, work)| (*index, work.get().work));
                 match pick.choose(works) {
                     Some(server) => self.ask(now, Purpose::Move(server), out),
                     None => self.wait(now),
@@ -326,7 +326,7 @@ impl Machine for Mover {
         match input {
             Input::Join => self.on_join(now, out),
             Input::Answer { token, index, gap } => self.on_answer(now, (token, index, gap), out),
-            Input::Did { index, work } => self.on_did(index, work),
+            Input::Did { index, done } => self.on_did(index, done),
             Input::Done { is_done } => self.on_done(now, is_done, out),
         }
     }

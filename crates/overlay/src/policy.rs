@@ -4,8 +4,9 @@
 //! [`Mover`](crate::Mover) asks them; a simulator that sees the whole ring calls these functions directly.
 
 use crate::{
-    rule::{Exchange, Rule},
-    standing::Standing,
+    position::Position,
+    rule::{Exchange, Gap, Rule},
+    standing::{Load, Standing},
 };
 
 /// The settings. Every machine of a cell has the same κ; the rest is each machine's own business.
@@ -27,21 +28,15 @@ pub struct Policy {
     pub small: f64,
     /// λ: what the last unit of time weighs in smoothed work (K10).
     pub weight: f64,
+    /// Whether a machine sees further than the paper's: which work it only passes on, and who stands beyond a
+    /// neighbour that would have too much to do.
+    pub is_farsighted: bool,
 }
 
 impl Default for Policy {
-    /// The paper's values.
+    /// The paper's values, for machines that see further.
     fn default() -> Policy {
-        Policy {
-            rule: Rule::Successor,
-            choices: 8,
-            is_active: true,
-            gain_min: 0.25,
-            upper: 0.95,
-            lower: 0.05,
-            small: 10.0,
-            weight: 0.1,
-        }
+        Policy { is_farsighted: true, ..Policy::paper() }
     }
 }
 
@@ -57,6 +52,21 @@ pub enum Balance {
 }
 
 impl Policy {
+    /// The paper's values and the paper's cost of a move.
+    pub const fn paper() -> Policy {
+        Policy {
+            rule: Rule::Successor,
+            choices: 8,
+            is_active: true,
+            gain_min: 0.25,
+            upper: 0.95,
+            lower: 0.05,
+            small: 10.0,
+            weight: 0.1,
+            is_farsighted: false,
+        }
+    }
+
     /// What a machine with this capacity would like to do (K7).
     pub fn target(&self, capacity: f64) -> f64 {
         (self.upper + self.lower) / 2.0 * capacity
@@ -93,9 +103,41 @@ impl Policy {
         let choice = |(index, exchange): (u32, Exchange)| Choice {
             index,
             cost: exchange.cost_to_take(joiner),
-            work: exchange.work(),
+            load: exchange.load(),
         };
         least(offers.into_iter().map(choice))
+    }
+
+    /// A server's load as this policy sees it: the paper's takes all of it to lie in the server's part of the
+    /// ring.
+    pub fn seen(&self, load: Load) -> Load {
+        if self.is_farsighted { load } else { Load::of(load.work) }
+    }
+
+    /// What a server that comes to a free position in the gap takes over; if one with this load goes from a
+    /// position in another gap for that, on the ring as it is without it.
+    pub fn arrival(
+        &self,
+        position: Position,
+        mut gap: Gap,
+        going: Option<(Position, Load, &Gap)>,
+    ) -> Exchange {
+        if let Some((from, load, hole)) = going {
+            gap = gap.without(self.rule, from, self.seen(load), hole);
+        }
+        gap.before.load = self.seen(gap.before.load);
+        gap.after.load = self.seen(gap.after.load);
+        self.rule.arrival(position, &gap)
+    }
+
+    /// What others take over when the server with this load goes from this position in the gap.
+    ///
+    /// K8 weighs only what the neighbour would have to do. Then a small machine with little to do holds
+    /// whoever stands before it, however much that one has to do: it does not go itself, as it has no reason.
+    pub fn departure(&self, position: Position, load: Load, gap: &Gap) -> Exchange {
+        let exchange = self.rule.departure(position, self.seen(load), gap);
+        let is_over = |standing: &Standing| self.balance(standing) == Balance::Over;
+        if self.is_farsighted { exchange.past(gap, is_over) } else { exchange }
     }
 
     /// The index to which to take a server, if that gains enough (K8). `going` is what changes hands when it
@@ -107,9 +149,11 @@ impl Policy {
         offers: impl IntoIterator<Item = (u32, Exchange)>,
     ) -> Option<Choice> {
         let cost_to_go = going.cost_to_give(mover);
-        let choice = self.choose_join(mover.with(-going.work()), offers)?;
+        let choice = self.choose_join(mover.with(-going.load().work), offers)?;
         let cost = cost_to_go + choice.cost;
-        (-cost > self.gain_min).then_some(Choice { cost, ..choice })
+        // Every move has to gain, also of those who have to go out of the way.
+        let gain_min = self.gain_min * f64::from(1 + going.moves());
+        (-cost > gain_min).then_some(Choice { cost, ..choice })
     }
 
     /// The server to do without: that whose work does the least harm elsewhere.
@@ -121,7 +165,7 @@ impl Policy {
         let choice = |(index, exchange): (u32, Exchange)| Choice {
             index,
             cost: exchange.cost_to_give(owner),
-            work: exchange.work(),
+            load: exchange.load(),
         };
         least(servers.into_iter().map(choice))
     }
@@ -138,8 +182,8 @@ pub struct Choice {
     pub index: u32,
     /// By how much the mismatch of all concerned is expected to grow.
     pub cost: f64,
-    /// How much work is expected to change hands.
-    pub work: f64,
+    /// What is expected to change hands.
+    pub load: Load,
 }
 
 /// A machine that joins: one virtual server after the other, until it expects enough work (K7).

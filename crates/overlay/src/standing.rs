@@ -42,23 +42,47 @@ impl Standing {
     }
 }
 
+/// What one virtual server does, by who would have to do it in its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// All of it.
+    pub work: f64,
+    /// Of it, messages from others that go on to the successor. Without this server they would not come to the
+    /// successor a second time, but to the predecessor.
+    pub passed: f64,
+}
+
+impl Load {
+    /// Work of which nothing is passed on to the successor.
+    pub const fn of(work: f64) -> Load {
+        Load { work, passed: 0.0 }
+    }
+
+    /// What lies in the server's own part of the ring: what it answers, and what comes there on its way by
+    /// fingers. Whoever takes over the part takes that over.
+    pub const fn in_part(&self) -> f64 {
+        (self.work - self.passed).max(0.0)
+    }
+}
+
 /// Work of one virtual server for each unit of time, smoothed (K10).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work(f64);
+pub struct Work(Load);
 
 impl Work {
     /// Starts from what is expected: at a new position, the share of the work that comes with it.
-    pub const fn anticipated(work: f64) -> Work {
-        Work(work)
+    pub const fn anticipated(load: Load) -> Work {
+        Work(load)
     }
 
     /// Takes in what was done in one more unit of time, with this weight against all before.
-    pub fn observe(&mut self, done: f64, weight: f64) {
-        self.0 += weight * (done - self.0);
+    pub fn observe(&mut self, done: Load, weight: f64) {
+        self.0.work += weight * (done.work - self.0.work);
+        self.0.passed += weight * (done.passed - self.0.passed);
     }
 
     /// How much it is.
-    pub const fn get(self) -> f64 {
+    pub const fn get(self) -> Load {
         self.0
     }
 }
@@ -79,10 +103,12 @@ mod tests {
 
     #[test]
     fn smoothed_work_comes_close_to_what_is_done_and_forgets_what_was() {
-        let mut work = Work::anticipated(10.0);
-        work.observe(20.0, 0.1);
-        assert_eq!(work.get(), 11.0);
-        (0..100).for_each(|_| work.observe(20.0, 0.1));
-        assert!((work.get() - 20.0).abs() < 0.001, "{work:?}");
+        let mut work = Work::anticipated(Load::of(10.0));
+        let done = Load { work: 20.0, passed: 5.0 };
+        work.observe(done, 0.1);
+        assert_eq!(work.get(), Load { work: 11.0, passed: 0.5 });
+        (0..100).for_each(|_| work.observe(done, 0.1));
+        let Load { work, passed } = work.get();
+        assert!((work - 20.0).abs() < 0.001 && (passed - 5.0).abs() < 0.001, "{work} {passed}");
     }
 }

@@ -45,7 +45,7 @@ type Table = [(f64, Activity); CLASSES.len()];
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let course = Course::classes(trial, trial.constant("life_s"));
     let choices = trial.constant("choices") as u32;
-    let policy = Policy { choices, gain_min: trial.constant("gain_min"), ..Policy::default() };
+    let policy = Policy { choices, gain_min: trial.constant("gain_min"), ..Policy::paper() };
     let stay_min = (trial.constant("stay_min") * f64::from(course.seconds)) as u32;
     let skews = [("uniform", 0.0), ("zipf-1.2", 1.2)];
     let tables = crew::all(trial, &skews, |(name, skew), progress| {

@@ -1,7 +1,7 @@
 //! What k-Choices leaves on the table: its mismatch against that of machines that may stand anywhere (K9).
 
 use base::Rng;
-use overlay::{Joining, Policy, Position, Standing, optimal::optimal};
+use overlay::{Joining, Load, Policy, Position, Standing, optimal::optimal};
 
 use crate::{
     Failure, Trial,
@@ -46,7 +46,7 @@ struct Outcome {
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let course = Course::classes(trial, trial.constant("life_s"));
     let course = course.with_activation(course.seconds / ACTIVATION);
-    let policy = |choices, is_active| Policy { choices, is_active, ..Policy::default() };
+    let policy = |choices, is_active| Policy { choices, is_active, ..Policy::paper() };
     let ways = [
         ("none", Way::None),
         ("8", Way::KChoices(policy(8, false))),
@@ -92,7 +92,7 @@ fn measure(name: &str, course: Course, way: Way, progress: &Progress) -> Outcome
     };
     let (mut samples, mut plain) = (Vec::new(), Vec::new());
     let total = course.watch(scheme, |network| {
-        let policy = Policy::default();
+        let policy = Policy::paper();
         let all = network.alive().iter().map(|machine| network.standing(&policy, *machine));
         let [mut by_capacity, mut in_messages] = [Vec::new(), Vec::new()];
         for standing in all {
@@ -152,7 +152,7 @@ impl Scheme for Anywhere {
         let mut joining = Joining::new(&self.policy, network.machine(machine).capacity);
         while let Some(standing) = joining.next() {
             let Some((position, work)) = self.best(network, machine, standing) else { break };
-            network.stand(machine, position, Option::None, work);
+            network.stand(machine, position, Option::None, Load::of(work));
             joining.joined(work);
         }
         if network.machine(machine).servers.is_empty() {
@@ -181,11 +181,12 @@ mod tests {
             let mut network = Network::new(Wiring::default(), 1);
             for (position, work) in [(0, 50.0), (1 << 62, 100.0), (1 << 63, 55.0)] {
                 let machine = network.arrive(100.0);
-                let server = network.stand(machine, Position(position), Option::None, 0.0).unwrap();
+                let place = Position(position);
+                let server = network.stand(machine, place, Option::None, Load::default()).unwrap();
                 network.shift_work(server, work);
             }
             let joiner = network.arrive(100.0);
-            let policy = Policy::default();
+            let policy = Policy::paper();
             let standing = network.standing(&policy, joiner);
             let (position, work) =
                 Anywhere { policy, weighing }.best(&network, joiner, standing).unwrap();

@@ -71,6 +71,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         let course = trace.with_seed(rng.next_u64());
         let heat = |name: String, contender| Heat { network, name, course, contender };
         heats.extend(VERIFIABLE.map(|contender| heat(contender.name().into(), contender)));
+        heats.extend(CHOICES.map(|k| heat(format!("farsighted-{k}"), Contender::farsighted(k))));
         heats.extend(CHOICES.map(|k| heat(format!("active-{k}"), Contender::active(k))));
     }
     let outcomes = crew::all(trial, &heats, measure);
@@ -81,24 +82,23 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
             trial.number(format!("{name}/{spot}-overloaded"), part(hot.overloaded, hot.looks));
         }
     }
-    let per_network = VERIFIABLE.len() + CHOICES.len();
-    for (at, choices) in CHOICES.iter().enumerate() {
+    let per_network = heats.len() / networks.max(1);
+    let policies = &heats[VERIFIABLE.len()..per_network];
+    for (at, Heat { name, .. }) in (VERIFIABLE.len()..).zip(policies) {
         let leads = outcomes.chunks(per_network).map(|network| {
-            let (verifiable, active) = network.split_at(VERIFIABLE.len());
-            let best = verifiable.iter().map(|outcome| outcome.success).fold(0.0, f64::max);
-            active[at].success - best
+            let verifiable = network[..VERIFIABLE.len()].iter();
+            network[at].success - verifiable.map(|outcome| outcome.success).fold(0.0, f64::max)
         });
         let leads: Vec<f64> = leads.collect();
         let ahead = leads.iter().filter(|lead| **lead > 0.0).count();
-        trial.number(format!("{choices}/networks-ahead"), ahead as f64);
-        trial.number(format!("{choices}/lead"), spread(&leads).0);
-        trial.truth(format!("{choices}/ahead-in-every-network"), ahead == networks);
-        trial.truth(format!("{choices}/ahead-in-most-networks"), 2 * ahead > networks);
-        trial.truth(format!("{choices}/ahead-in-the-mean"), spread(&leads).0 > 0.0);
-        for (spot, (name, _)) in SPOTS.iter().enumerate() {
-            let name = format!("{choices}/{name}");
-            let all = outcomes.chunks(per_network).map(|all| &all[VERIFIABLE.len() + at].hot[spot]);
-            note(trial, &name, &all.collect::<Vec<_>>());
+        trial.number(format!("{name}/networks-ahead"), ahead as f64);
+        trial.number(format!("{name}/lead"), spread(&leads).0);
+        trial.truth(format!("{name}/ahead-in-every-network"), ahead == networks);
+        trial.truth(format!("{name}/ahead-in-most-networks"), 2 * ahead > networks);
+        trial.truth(format!("{name}/ahead-in-the-mean"), spread(&leads).0 > 0.0);
+        for (spot, (spot_name, _)) in SPOTS.iter().enumerate() {
+            let all = outcomes.chunks(per_network).map(|all| &all[at].hot[spot]);
+            note(trial, &format!("{name}/{spot_name}"), &all.collect::<Vec<_>>());
         }
     }
     Ok(())
@@ -197,17 +197,17 @@ fn is_able_between(
 
 /// Whether k-Choices would take this server elsewhere.
 fn may_go(network: &mut Network, policy: &Policy, owner: MachineId, server: ServerId) -> bool {
-    let (position, work) = (network.server(server).position, network.work(server));
+    let (position, load) = (network.server(server).position, network.load(server));
     let Some(hole) = network.gap(policy, owner, position) else { return false };
-    let going = policy.rule.departure(position, work, &hole);
+    let going = policy.departure(position, load, &hole);
     let mut offers = Vec::new();
     for index in 0..policy.choices {
         let free = network.position(owner, index);
         if network.ring().get(free).is_none()
             && let Some(gap) = network.gap(policy, owner, free)
         {
-            let gap = gap.without(policy.rule, position, work, &hole);
-            offers.push((index, policy.rule.arrival(free, &gap)));
+            let going = Some((position, load, &hole));
+            offers.push((index, policy.arrival(free, gap, going)));
         }
     }
     policy.choose_move(network.standing(policy, owner), &going, offers).is_some()
@@ -215,6 +215,8 @@ fn may_go(network: &mut Network, policy: &Policy, owner: MachineId, server: Serv
 
 #[cfg(test)]
 mod tests {
+    use overlay::Load;
+
     use super::*;
     use crate::{find, swarm::network::Wiring};
 
@@ -232,9 +234,10 @@ mod tests {
         let mut network = Network::new(Wiring::default(), 1);
         let [full, next, idle] = [100.0, next_capacity, 10.0].map(|c| network.arrive(c));
         let here = network.position(full, 0);
-        let server = network.stand(full, here, Some(0), 0.0).unwrap();
-        network.stand(next, here.on(1), Option::None, 0.0).unwrap();
-        network.stand(idle, Position(here.0.wrapping_sub(1)), Option::None, 0.0).unwrap();
+        let nothing = Load::default();
+        let server = network.stand(full, here, Some(0), nothing).unwrap();
+        network.stand(next, here.on(1), Option::None, nothing).unwrap();
+        network.stand(idle, Position(here.0.wrapping_sub(1)), Option::None, nothing).unwrap();
         network.shift_work(server, 400.0);
         (network, server)
     }

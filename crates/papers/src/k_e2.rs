@@ -66,7 +66,7 @@ fn points() -> Vec<Point> {
         for choices in CHOICES {
             for (mode, is_active) in [("passive", false), ("active", true)] {
                 if choices > 1 || !is_active {
-                    let policy = Policy { choices, is_active, ..Policy::default() };
+                    let policy = Policy { choices, is_active, ..Policy::paper() };
                     points.push(Point { name: format!("{name}/{mode}/{choices}"), skew, policy });
                 }
             }

@@ -24,7 +24,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let mut contest = Contest::default();
     for gain_min in GAINS {
         for (upper, lower) in BOUNDS {
-            let policy = Policy { gain_min, upper, lower, ..Policy::default() };
+            let policy = Policy { gain_min, upper, lower, ..Policy::paper() };
             let name = format!("{upper}-{lower}/{gain_min}");
             contest.add(name, course, Contender::KChoices(policy));
         }

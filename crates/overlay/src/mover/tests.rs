@@ -1,7 +1,10 @@
 //! A few movers on one ring, whose questions are answered from it.
 
 use super::*;
-use crate::{ring::Ring, rule::Neighbour};
+use crate::{
+    ring::Ring,
+    rule::{BEYOND_MAX, Neighbour},
+};
 
 /// Computers whose servers stand on a ring. Each does the work of its part of the ring, of which there is a
 /// thousand in all.
@@ -34,7 +37,7 @@ impl World {
         beyond: Position,
     ) -> Neighbour {
         let standing = (owner != asker).then(|| self.movers[owner].standing());
-        Neighbour { position, beyond, work: self.work(position), standing }
+        Neighbour { position, beyond, load: Load::of(self.work(position)), standing }
     }
 
     fn gap(&self, asker: usize, position: Position) -> Option<Gap> {
@@ -45,6 +48,8 @@ impl World {
         is_free.then(|| Gap {
             before: self.neighbour(asker, before, beyond_before),
             after: self.neighbour(asker, after, beyond_after),
+            beyond_before: [None; BEYOND_MAX],
+            beyond_after: [None; BEYOND_MAX],
         })
     }
 
@@ -55,7 +60,7 @@ impl World {
             for wish in wishes.drain(..) {
                 let input = match wish {
                     Output::Ask { token, claim } => {
-                        let gap = self.gap(mover, claim.position);
+                        let gap = self.gap(mover, claim.position).map(Box::new);
                         Input::Answer { token, index: claim.index, gap }
                     }
                     Output::Stand(claim) => {
@@ -83,7 +88,7 @@ impl World {
         // Somebody is there first: its position is its own choice, for want of others.
         let first = self.movers[0].claim(0);
         assert!(self.ring.insert(first.position, 0));
-        self.movers[0].servers.insert(0, Work::anticipated(1_000.0));
+        self.movers[0].servers.insert(0, Work::anticipated(Load::of(1_000.0)));
         self.movers[0].wait(self.now);
         for mover in 1..self.movers.len() {
             let mut wishes = Vec::new();
@@ -102,8 +107,9 @@ impl World {
         for (owner, work, position) in works {
             let claims: Vec<_> = self.movers[owner].servers().map(|(claim, _)| claim).collect();
             let index = claims.iter().find(|c| c.position == position).unwrap().index;
+            let done = Load::of(work);
             for _ in 0..times {
-                self.movers[owner].step(self.now, Input::Did { index, work }, &mut Vec::new());
+                self.movers[owner].step(self.now, Input::Did { index, done }, &mut Vec::new());
             }
         }
     }
@@ -182,8 +188,8 @@ fn answers_that_do_not_come_are_no_offers_and_late_ones_are_not_heard() {
     asked.step(Instant::START, Input::Join, &mut out);
     assert_eq!(out.len(), 8);
     let Output::Ask { token, claim } = out[3] else { panic!("{out:?}") };
-    let gap = world.gap(1, claim.position);
-    let answer = |token| Input::Answer { token, index: claim.index, gap };
+    let gap = world.gap(1, claim.position).map(Box::new);
+    let answer = |token| Input::Answer { token, index: claim.index, gap: gap.clone() };
     asked.step(Instant::START, answer(token + 1), &mut out);
     asked.step(Instant::START, answer(token), &mut out);
     out.clear();

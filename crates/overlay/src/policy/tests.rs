@@ -6,10 +6,10 @@ use super::*;
 use crate::{
     position::Position,
     ring::Ring,
-    rule::{Gap, Neighbour},
+    rule::{BEYOND_MAX, Gap, Neighbour},
 };
 
-const POLICY: Policy = Policy {
+const PAPER: Policy = Policy {
     rule: Rule::Successor,
     choices: 8,
     is_active: true,
@@ -18,14 +18,17 @@ const POLICY: Policy = Policy {
     lower: 0.05,
     small: 10.0,
     weight: 0.1,
+    is_farsighted: false,
 };
+const POLICY: Policy = Policy { is_farsighted: true, ..PAPER };
 
 fn standing(work: f64, capacity: f64) -> Standing {
     POLICY.standing(work, capacity)
 }
 
 #[test]
-fn the_default_is_what_the_paper_uses() {
+fn the_default_is_what_the_paper_uses_but_sees_further() {
+    assert_eq!(Policy::paper(), PAPER);
     assert_eq!(Policy::default(), POLICY);
 }
 
@@ -120,7 +123,7 @@ impl World {
     fn neighbour(&self, (position, machine): (Position, u32)) -> Neighbour {
         let (work, capacity) = (self.works[machine as usize], self.capacities[machine as usize]);
         let standing = Some(standing(work, capacity));
-        Neighbour { position, beyond: position, work, standing }
+        Neighbour { position, beyond: position, load: Load::of(work), standing }
     }
 
     fn gap(&self, position: Position) -> Gap {
@@ -128,6 +131,8 @@ impl World {
         Gap {
             before: self.neighbour(before.expect("there is somebody")),
             after: self.neighbour(after.expect("there is somebody")),
+            beyond_before: [None; BEYOND_MAX],
+            beyond_after: [None; BEYOND_MAX],
         }
     }
 
@@ -163,16 +168,16 @@ fn a_move_gains_for_the_whole_ring_what_it_promises_and_no_other_gains_more() {
         let (from, machine) = world.ring.iter().nth(rng.index(40)).unwrap();
         let positions: Vec<Position> = (0..8).map(|_| Position(rng.next_u64())).collect();
         let before = world.mismatch();
-        let work = world.works[machine as usize];
-        let mover = standing(work, world.capacities[machine as usize]);
+        let load = Load::of(world.works[machine as usize]);
+        let mover = standing(load.work, world.capacities[machine as usize]);
         let mut hole = world.gap(from);
         hole.after = world.neighbour(world.ring.after(from).unwrap());
-        let going = policy.rule.departure(from, work, &hole);
+        let going = policy.departure(from, load, &hole);
         let offers: Vec<(u32, Exchange)> = (0..8)
             .map(|index| {
                 let position = positions[index as usize];
-                let gap = world.gap(position).without(policy.rule, from, work, &hole);
-                (index, policy.rule.arrival(position, &gap))
+                let going = Some((from, load, &hole));
+                (index, policy.arrival(position, world.gap(position), going))
             })
             .collect();
         let mut without = world;
@@ -211,10 +216,50 @@ fn the_server_to_do_without_is_that_whose_work_does_the_least_harm() {
         .map(|(position, machine)| {
             let mut gap = world.gap(position);
             gap.after = world.neighbour(world.ring.after(position).unwrap());
-            (machine, POLICY.rule.departure(position, 10.0, &gap))
+            (machine, POLICY.departure(position, Load::of(10.0), &gap))
         })
         .collect();
     let choice = POLICY.choose_destroy(owner, servers.iter().copied()).unwrap();
     let least = servers.iter().map(|(_, exchange)| exchange.cost_to_give(owner));
     assert_eq!(choice.cost, least.fold(f64::INFINITY, f64::min));
+}
+
+#[test]
+fn a_small_machine_does_not_hold_the_one_before_it_if_there_is_room_beyond() {
+    let neighbour = |work, capacity| Neighbour {
+        position: Position(200),
+        beyond: Position(300),
+        load: Load::of(work),
+        standing: Some(standing(work, capacity)),
+    };
+    let nobody = [None; BEYOND_MAX];
+    let (before, after) = (neighbour(1.0, 100.0), neighbour(10.0, 30.0));
+    let mut gap = Gap { before, after, beyond_before: nobody, beyond_after: nobody };
+    let full = standing(900.0, 300.0);
+    let free = [(1, POLICY.arrival(Position(250), gap, None))];
+    let chosen = |policy: Policy, gap: &Gap| {
+        let going = policy.departure(Position(150), Load::of(900.0), gap);
+        policy.choose_move(full, &going, free).map(|choice| choice.index)
+    };
+    assert_eq!(chosen(POLICY, &gap), None);
+    gap.beyond_after[0] = Some((5.0, standing(5.0, 2_000.0)));
+    assert_eq!((chosen(POLICY, &gap), chosen(PAPER, &gap)), (Some(1), None));
+}
+
+#[test]
+fn who_stands_before_a_hot_place_may_go_if_the_one_before_it_has_room() {
+    let neighbour = |work, capacity| Neighbour {
+        position: Position(200),
+        beyond: Position(300),
+        load: Load::of(work),
+        standing: Some(standing(work, capacity)),
+    };
+    // The machine of the hot place has no room for as much again, and would not have more to do.
+    let (before, after) = (neighbour(1.0, 2_000.0), neighbour(900.0, 1_000.0));
+    let nobody = [None; BEYOND_MAX];
+    let gap = Gap { before, after, beyond_before: nobody, beyond_after: nobody };
+    let full = standing(900.0, 600.0);
+    let load = Load { work: 900.0, passed: 890.0 };
+    let cost = |policy: Policy| policy.departure(Position(150), load, &gap).cost_to_give(full);
+    assert!(cost(POLICY) < -0.25 && cost(PAPER) > 0.25, "{} {}", cost(POLICY), cost(PAPER));
 }

@@ -1,7 +1,7 @@
 //! Machines that all join before anybody asks, and know each other by prefixes, as in Pastry.
 
 use base::{Digest, Domain, Rng};
-use overlay::{Gap, Neighbour, Policy, Position, Ring, Rule, Standing};
+use overlay::{BEYOND_MAX, Gap, Load, Neighbour, Policy, Position, Ring, Rule, Standing};
 
 const NUMBER: Domain = Domain::new("number of a machine of a testbed v1");
 /// Bits of a digit, and how many digits tables go down to.
@@ -26,7 +26,7 @@ impl Pastry {
     /// is not measured: it is expected to be as the part of the ring that a machine is responsible for, of as
     /// much as all that are there want together (K20).
     pub fn new(capacities: &[f64], choices: u32, rng: &mut Rng) -> Pastry {
-        let policy = Policy { rule: Rule::Nearest, choices, ..Policy::default() };
+        let policy = Policy { rule: Rule::Nearest, choices, ..Policy::paper() };
         let seed = rng.next_u64();
         let mut ring: Ring<usize> = Ring::new();
         let (mut positions, mut wanted) = (Vec::new(), 0.0);
@@ -93,9 +93,11 @@ fn gap(
         let share = ((last.way(at) + at.way(next)) / 2.0 / 2f64.powi(64)).min(1.0);
         let beyond = if is_before { last } else { next };
         let standing = Some(standing(machine, share));
-        Some(Neighbour { position: at, beyond, work: share * wanted, standing })
+        Some(Neighbour { position: at, beyond, load: Load::of(share * wanted), standing })
     };
-    Some(Gap { before: neighbour(before, true)?, after: neighbour(after, false)? })
+    let (before, after) = (neighbour(before, true)?, neighbour(after, false)?);
+    let nobody = [None; BEYOND_MAX];
+    Some(Gap { before, after, beyond_before: nobody, beyond_after: nobody })
 }
 
 fn digit(position: Position, row: usize) -> usize {

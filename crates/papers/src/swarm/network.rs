@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 
 use base::{Digest, Domain, Rng};
 use overlay::{
-    Fingers, Gap, Link, Neighbour, Policy, Position, Refresh, Refresher, Ring, Standing, Work, aim,
-    levels,
+    BEYOND_MAX, Beyond, Fingers, Gap, Link, Load, Neighbour, Policy, Position, Refresh, Refresher,
+    Ring, Standing, Work, aim, levels,
 };
 
 use super::tally::{Tally, quantile};
@@ -49,6 +49,8 @@ pub struct Server {
     pub before: Position,
     successor_position: Position,
     successor: ServerId,
+    /// Messages of others in this second that went on to the successor.
+    passed: u32,
     /// Whom it remembers.
     pub fingers: Fingers<ServerId>,
 }
@@ -153,6 +155,7 @@ impl Network {
             before: Position(0),
             successor_position: Position(0),
             successor: none,
+            passed: 0,
             fingers: Fingers::default(),
         };
         let refresher = Refresher::new(wiring.refresh, wiring.refresh_s);
@@ -225,6 +228,11 @@ impl Network {
 
     /// The smoothed work of a server.
     pub fn work(&self, server: ServerId) -> f64 {
+        self.load(server).work
+    }
+
+    /// The same, with what of it goes on to the successor.
+    pub fn load(&self, server: ServerId) -> Load {
         self.ledgers[server.at()].work.get()
     }
 
@@ -307,13 +315,13 @@ impl Network {
     }
 
     /// Puts a server of a machine on a position, if that is free. The work that is expected with it goes with
-    /// it, from its successor.
+    /// it: from its successor what lies in its part of the ring, from its predecessor what it will pass on.
     pub fn stand(
         &mut self,
         machine: MachineId,
         position: Position,
         index: Option<u32>,
-        work: f64,
+        load: Load,
     ) -> Option<ServerId> {
         let id = ServerId(NonZeroU32::new(self.servers.len() as u32)?);
         if !self.ring.insert(position, id) {
@@ -323,7 +331,14 @@ impl Network {
         let (successor_position, successor) = self.ring.after(position)?;
         let mut fingers = Fingers::default();
         fingers.resize(levels(position, successor_position));
-        self.servers.push(Server { position, before, successor_position, successor, fingers });
+        self.servers.push(Server {
+            position,
+            before,
+            successor_position,
+            successor,
+            passed: 0,
+            fingers,
+        });
         self.doors.push(Door { machine, done: 0, state: State::Here });
         let refresher = Refresher::new(self.wiring.refresh, self.wiring.refresh_s);
         self.ledgers.push(Ledger { index, work: Work::default(), refresher });
@@ -331,19 +346,30 @@ impl Network {
         self.note_origin(machine);
         self.link(predecessor, id);
         self.link(id, successor);
-        let work = work.clamp(0.0, self.work(successor));
+        let work = load.in_part().min(self.work(successor)).max(0.0);
         self.shift_work(successor, -work);
         self.shift_work(id, work);
+        let passed = load.passed.min(self.load(predecessor).passed).max(0.0);
+        self.shift_passed(predecessor, -passed);
+        self.shift_passed(id, passed);
         Some(id)
     }
 
-    /// Takes a server off the ring in order: its successor is told of the work, and whoever points at it is
-    /// told that it goes (K17).
+    /// Takes a server off the ring in order: its successor is told of all of its work, and whoever points at it
+    /// is told that it goes (K17).
     pub fn leave(&mut self, server: ServerId) {
-        let (position, work) = (self.server(server).position, self.work(server));
+        self.leave_apart(server, Load::of(self.work(server)));
+    }
+
+    /// The same where the predecessor is told of what was passed on, and the successor of the rest.
+    pub fn leave_apart(&mut self, server: ServerId, load: Load) {
+        let position = self.server(server).position;
         self.take_away(server, State::Left);
         let Some((_, successor)) = self.ring.at_or_after(position) else { return };
-        self.shift_work(successor, work);
+        self.shift_work(successor, load.in_part());
+        if let Some((_, predecessor)) = self.ring.before(position) {
+            self.shift_passed(predecessor, load.passed);
+        }
         let levels = levels(position, self.server(successor).position);
         for level in 0..levels {
             let pointing = Position(position.0.wrapping_sub(1 << (63 - level)));
@@ -385,10 +411,20 @@ impl Network {
 
     /// Moves expected work onto a server, or off it.
     pub fn shift_work(&mut self, server: ServerId, more: f64) {
-        let work = &mut self.ledgers[server.at()].work;
-        *work = Work::anticipated(work.get() + more);
+        self.shift(server, Load::of(more));
+    }
+
+    /// The same of work that the server passes on.
+    fn shift_passed(&mut self, server: ServerId, more: f64) {
+        self.shift(server, Load { work: more, passed: more });
+    }
+
+    fn shift(&mut self, server: ServerId, more: Load) {
+        let known = &mut self.ledgers[server.at()].work;
+        let Load { work, passed } = known.get();
+        *known = Work::anticipated(Load { work: work + more.work, passed: passed + more.passed });
         let machine = self.owner(server);
-        self.machines[machine as usize].work += more;
+        self.machines[machine as usize].work += more.work;
     }
 
     /// Gives a server to another machine, where it is.
@@ -414,6 +450,11 @@ impl Network {
         meter.used <= meter.capacity
     }
 
+    /// Notes that a server passes on to its successor what somebody else sent it.
+    pub(super) fn pass(&mut self, server: ServerId) {
+        self.servers[server.at()].passed += 1;
+    }
+
     /// What its machine has used of this second, read ahead of need: the processor has it at hand then.
     pub(super) fn glance(&self, server: ServerId) -> u32 {
         self.meters[self.owner(server) as usize].used
@@ -424,9 +465,11 @@ impl Network {
         Link { position: server.successor_position, server: server.successor }
     }
 
-    /// The neighbours of a position as its machine's asker is told; nothing if somebody else stands on it.
+    /// The neighbours of a position as its machine's asker is told, and those beyond them if it stands there;
+    /// nothing if somebody else does.
     pub fn gap(&self, policy: &Policy, asker: MachineId, position: Position) -> Option<Gap> {
-        if self.ring.get(position).is_some_and(|server| self.owner(server) != asker) {
+        let standing = self.ring.get(position);
+        if standing.is_some_and(|server| self.owner(server) != asker) {
             return None;
         }
         let (_, before) = self.ring.before(position)?;
@@ -436,9 +479,33 @@ impl Network {
             let beyond = if is_before { server.before } else { server.successor_position };
             let owner = self.owner(id);
             let standing = (owner != asker).then(|| self.standing(policy, owner));
-            Neighbour { position: server.position, beyond, work: self.work(id), standing }
+            Neighbour { position: server.position, beyond, load: self.load(id), standing }
         };
-        Some(Gap { before: neighbour(before, true), after: neighbour(after, false) })
+        let [mut beyond_before, mut beyond_after] = [[None; BEYOND_MAX]; 2];
+        if standing.is_some() {
+            let last = |id| Some(self.ring.before(self.server(id).position)?.1);
+            beyond_before = self.beyond(policy, asker, before, last);
+            beyond_after = self.beyond(policy, asker, after, |id| Some(self.server(id).successor));
+        }
+        let (before, after) = (neighbour(before, true), neighbour(after, false));
+        Some(Gap { before, after, beyond_before, beyond_after })
+    }
+
+    /// What the servers after this one tell, by whoever is the next of each, up to one of the asker's own.
+    fn beyond(
+        &self,
+        policy: &Policy,
+        asker: MachineId,
+        from: ServerId,
+        next: impl Fn(ServerId) -> Option<ServerId>,
+    ) -> Beyond {
+        let (mut all, mut at) = ([None; BEYOND_MAX], from);
+        for told in &mut all {
+            let Some(further) = next(at).filter(|id| self.owner(*id) != asker) else { break };
+            *told = Some((self.work(further), self.standing(policy, self.owner(further))));
+            at = further;
+        }
+        all
     }
 
     /// Looks up every finger of every server, at no cost: a network that has been standing for long.
@@ -488,12 +555,17 @@ impl Network {
         for at in 0..self.alive.len() {
             let id = self.alive[at] as usize;
             let machine = &mut self.machines[id];
+            let Meter { used, capacity } = self.meters[id];
+            // What a machine can't do it drops unread, and of that as large a part was to be passed on.
+            let dropped = (f64::from(used) / f64::from(capacity)).max(1.0);
             let mut total = 0.0;
             for server in &machine.servers {
-                let done = std::mem::take(&mut self.doors[server.at()].done);
+                let done = f64::from(std::mem::take(&mut self.doors[server.at()].done));
+                let passed = f64::from(std::mem::take(&mut self.servers[server.at()].passed));
+                let load = Load { work: done, passed: (dropped * passed).min(done) };
                 let work = &mut self.ledgers[server.at()].work;
-                work.observe(f64::from(done), self.wiring.weight);
-                total += work.get();
+                work.observe(load, self.wiring.weight);
+                total += work.get().work;
             }
             machine.work = total;
             self.meters[id].used = 0;

@@ -1,7 +1,7 @@
 //! How machines are kept in balance: one trait, k-Choices from the product, and what it is compared with.
 
 use base::Rng;
-use overlay::Position;
+use overlay::{Load, Position};
 
 use super::network::{MachineId, Network};
 
@@ -56,7 +56,7 @@ pub struct Even(pub u32);
 impl Scheme for Even {
     fn join(&mut self, network: &mut Network, machine: MachineId, _: bool, _: &mut Rng) {
         let position = Position(((u128::from(machine) << 64) / u128::from(self.0)) as u64);
-        network.stand(machine, position, Option::None, 0.0);
+        network.stand(machine, position, Option::None, Load::default());
     }
 
     fn check(&mut self, _: &mut Network, _: MachineId, _: &mut Rng) {}
@@ -93,5 +93,5 @@ fn stand_on(
         }
         _ => 0.0,
     };
-    network.stand(machine, position, index, work).is_some()
+    network.stand(machine, position, index, Load::of(work)).is_some()
 }

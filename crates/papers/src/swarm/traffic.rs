@@ -153,6 +153,10 @@ fn hop(network: &mut Network, flight: &mut Flight) -> Outcome {
             },
         }
     };
+    // Of a query that begins here nobody had to do anything yet.
+    if level.is_none() && flight.hops > 1 {
+        network.pass(from);
+    }
     if !network.charge(to) {
         network.tally.overloads += 1;
         return Outcome::Fails;

@@ -24,11 +24,16 @@ pub enum Contender {
 impl Contender {
     /// k-Choices that never moves after the join, with so many choices.
     pub fn passive(choices: u32) -> Contender {
-        Contender::KChoices(Policy { choices, is_active: false, ..Policy::default() })
+        Contender::KChoices(Policy { choices, is_active: false, ..Policy::paper() })
+    }
+
+    /// k-Choices as the paper has it, with so many choices.
+    pub fn active(choices: u32) -> Contender {
+        Contender::KChoices(Policy { choices, ..Policy::paper() })
     }
 
     /// k-Choices as the product has it, with so many choices.
-    pub fn active(choices: u32) -> Contender {
+    pub fn farsighted(choices: u32) -> Contender {
         Contender::KChoices(Policy { choices, ..Policy::default() })
     }
 
@@ -47,6 +52,7 @@ impl Contender {
             Contender::Proportion => "proportion",
             Contender::Transfer => "transfer",
             Contender::Threshold => "threshold",
+            Contender::KChoices(policy) if policy.is_active && policy.is_farsighted => "farsighted",
             Contender::KChoices(policy) if policy.is_active => "active",
             Contender::KChoices(_) => "passive",
         }

@@ -55,10 +55,10 @@ impl KChoices {
     /// servers if one is to go.
     fn survey(&mut self, network: &mut Network, machine: MachineId, going: Option<ServerId>) {
         self.offers.clear();
-        let rule = self.policy.rule;
-        let hole = going.map(|server| {
+        let hole = going.and_then(|server| {
             let position = network.server(server).position;
-            (position, network.work(server), network.gap(&self.policy, machine, position))
+            let gap = network.gap(&self.policy, machine, position)?;
+            Some((position, network.load(server), gap))
         });
         for index in 0..self.policy.choices {
             let position = network.position(machine, index);
@@ -66,18 +66,15 @@ impl KChoices {
                 continue;
             }
             let Some(gap) = network.gap(&self.policy, machine, position) else { continue };
-            let gap = match hole {
-                Some((from, work, Some(hole))) => gap.without(rule, from, work, &hole),
-                _ => gap,
-            };
-            self.offers.push((index, rule.arrival(position, &gap)));
+            let going = hole.as_ref().map(|(from, load, hole)| (*from, *load, hole));
+            self.offers.push((index, self.policy.arrival(position, gap, going)));
         }
     }
 
     fn going(&self, network: &Network, machine: MachineId, server: ServerId) -> Option<Exchange> {
         let position = network.server(server).position;
         let gap = network.gap(&self.policy, machine, position)?;
-        Some(self.policy.rule.departure(position, network.work(server), &gap))
+        Some(self.policy.departure(position, network.load(server), &gap))
     }
 
     fn create(&mut self, network: &mut Network, machine: MachineId) {
@@ -86,7 +83,7 @@ impl KChoices {
         let offers = self.offers.iter().copied();
         let Some(choice) = self.policy.choose_join(standing, offers) else { return };
         let position = network.position(machine, choice.index);
-        if network.stand(machine, position, Some(choice.index), choice.work).is_some() {
+        if network.stand(machine, position, Some(choice.index), choice.load).is_some() {
             network.tally.creates += 1;
             self.tell(network, machine, Action::Create);
         }
@@ -100,7 +97,7 @@ impl KChoices {
         let standing = network.standing(&self.policy, machine);
         let Some(choice) = self.policy.choose_destroy(standing, offers) else { return };
         if let Some(server) = server_at(network, machine, choice.index) {
-            network.leave(server);
+            network.leave_apart(server, self.policy.seen(network.load(server)));
             network.tally.destroys += 1;
             self.tell(network, machine, Action::Destroy);
         }
@@ -113,8 +110,8 @@ impl KChoices {
         let offers = self.offers.iter().copied();
         let Some(choice) = self.policy.choose_move(standing, &going, offers) else { return };
         let position = network.position(machine, choice.index);
-        network.leave(server);
-        let stood = network.stand(machine, position, Some(choice.index), choice.work);
+        network.leave_apart(server, self.policy.seen(network.load(server)));
+        let stood = network.stand(machine, position, Some(choice.index), choice.load);
         assert!(stood.is_some(), "a free position was offered");
         network.tally.moves += 1;
         self.tell(network, machine, Action::Move);
@@ -138,8 +135,8 @@ impl Scheme for KChoices {
             let offers = self.offers.iter().copied();
             let Some(choice) = self.policy.choose_join(standing, offers) else { break };
             let position = network.position(machine, choice.index);
-            network.stand(machine, position, Some(choice.index), choice.work);
-            joining.joined(choice.work);
+            network.stand(machine, position, Some(choice.index), choice.load);
+            joining.joined(choice.load.work);
         }
     }
 
