@@ -158,10 +158,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let parent = rustix::process::getppid();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let home = std::path::absolute(&args.home.directory)?;
+    let mount = args.mount.as_deref().map(std::path::absolute).transpose()?;
+    // Where it was started from may be gone, or be a mount that somebody wants to end.
+    std::env::set_current_dir("/")?;
     if let Some(listen) = args.listen {
-        Machine::move_to(&args.home.directory, listen)?;
+        Machine::move_to(&home, listen)?;
     }
-    let machine = Machine::start(&args.home.directory)?;
+    let machine = Machine::start(&home)?;
     if !args.no_discovery {
         machine.discover()?;
     }
@@ -172,11 +176,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let (mounts, mount_wanted, is_stopping) = (BTreeMap::new(), None, false);
     let running = Running { machine, options, mounts, mount_wanted, is_stopping };
     let running = Arc::new(Mutex::new(running));
-    if let Some(path) = &args.mount {
-        lock(&running).mount(&std::path::absolute(path)?)?;
+    if let Some(path) = &mount {
+        lock(&running).mount(path)?;
     }
     let asked = Arc::clone(&running);
-    let control = Control::listen(&args.home.directory, move |line| answer(&asked, line))?;
+    let control = Control::listen(&home, move |line| answer(&asked, line))?;
     writeln!(stdout(), "ready")?;
     let (stop, stopped) = mpsc::channel::<()>();
     let tidied = Arc::clone(&running);

@@ -117,6 +117,21 @@ fn a_machine_runs_once_and_the_second_one_leaves_the_first_alone() {
 }
 
 #[test]
+fn a_machine_starts_although_the_directory_that_it_is_started_from_is_gone() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let script = "mkdir \"$1\" && cd \"$1\" && rmdir \"$1\" && shift && exec \"$@\"";
+    let gone = scratch.0.join("gone").to_str().unwrap().to_owned();
+    let mut cell = Cell::on(["sh", "-c", script, "sh", &gone].map(str::to_owned).to_vec());
+    cell.init(&[]);
+    cell.start(&[]);
+    fs::write(cell.at("file"), "bytes").unwrap();
+    cell.stop();
+}
+
+#[test]
 fn commands_for_a_machine_that_is_not_there_say_how_to_get_one() {
     let scratch = Scratch::new();
     let home = scratch.0.join("home");
