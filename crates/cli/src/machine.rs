@@ -96,7 +96,8 @@ pub struct StatusArgs {
 enum Question {
     Status,
     Mount(PathBuf),
-    Umount(PathBuf),
+    /// From where, and whether also from under whoever uses it: the machine is about to stop.
+    Umount(PathBuf, bool),
     /// Whether to mend what does no harm.
     Fsck(bool),
     Revoke(String),
@@ -226,13 +227,13 @@ pub fn mount(args: &MountArgs) -> anyhow::Result<ExitCode> {
 
 pub fn umount(args: &UmountArgs) -> anyhow::Result<ExitCode> {
     let path = std::path::absolute(&args.path)?;
-    unmount_at(&args.home.directory, &path)?;
+    unmount_at(&args.home.directory, &path, false)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the tree of a machine that runs unmounted.
-pub fn unmount_at(directory: &Path, path: &Path) -> anyhow::Result<()> {
-    ask(directory, &Question::Umount(path.into())).map(drop)
+/// Has the tree of a machine that runs unmounted; if it is about to stop, also from under whoever uses it.
+pub fn unmount_at(directory: &Path, path: &Path, is_forced: bool) -> anyhow::Result<()> {
+    ask(directory, &Question::Umount(path.into(), is_forced)).map(drop)
 }
 
 pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
@@ -294,7 +295,7 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
             forget_ended(running);
             told(lock(running).mount(&path))
         }
-        Ok(Question::Umount(path)) => told(unmount(running, &path)),
+        Ok(Question::Umount(path, is_forced)) => told(unmount(running, &path, is_forced)),
         Ok(Question::Fsck(is_mending)) => fsck_now(running, is_mending),
         Ok(Question::Revoke(digits)) => revoke(running, &digits),
         Ok(Question::Renew(authority)) => {
@@ -368,9 +369,12 @@ fn put_back(running: &Mutex<Running>, path: &Path, mount: Mount, is_done: bool) 
     }
 }
 
-fn unmount(running: &Mutex<Running>, path: &Path) -> anyhow::Result<()> {
+fn unmount(running: &Mutex<Running>, path: &Path, is_forced: bool) -> anyhow::Result<()> {
     let mut mount = take_out(running, path)?;
-    let outcome = end(running, &mut mount);
+    let outcome = match is_forced {
+        true => mount.detach().map_err(Into::into),
+        false => end(running, &mut mount),
+    };
     put_back(running, path, mount, outcome.is_ok());
     if outcome.is_ok() {
         lock(running).mount_wanted = None;

@@ -59,6 +59,7 @@ fn undone(pending: &Pending, file: &FileId, last: &Act) -> Option<Vec<u64>> {
             Act::SetAttr { file: own, .. }
             | Act::SetXattr { file: own, .. }
             | Act::SetContent { file: own, .. }
+            | Act::Keep { file: own, .. }
             | Act::Lock { file: own, .. },
         ) => own == file,
         _ => false,

@@ -73,8 +73,11 @@ impl Client {
                     {
                         reply = Reply::Nameless(Arc::clone(before));
                     }
-                    if matches!(operation.act, Act::SetAttr { .. } | Act::SetContent { .. })
-                        && self.facts.is_whole(&file)
+                    let act = &operation.act;
+                    if matches!(
+                        act,
+                        Act::SetAttr { .. } | Act::SetContent { .. } | Act::Keep { .. }
+                    ) && self.facts.is_whole(&file)
                     {
                         reply = Reply::Changed(Arc::clone(&record));
                     }

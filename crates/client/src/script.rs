@@ -555,6 +555,7 @@ fn verb(act: &Act) -> &'static str {
         Act::SetAttr { .. } => "setattr",
         Act::SetXattr { .. } => "setxattr",
         Act::SetContent { .. } => "setcontent",
+        Act::Keep { .. } => "keep",
         Act::Lock { .. } => "lock",
         Act::Reap { .. } => "reap",
     }

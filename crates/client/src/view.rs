@@ -280,11 +280,12 @@ impl View for Sight<'_> {
     }
 
     fn is_open(&mut self, file: &FileId, is_open: &mut bool) -> Result<(), Stop> {
-        *is_open = self.handles.is_open(file);
-        if !*is_open {
-            *is_open = self.knows_others(&Field::Handles.of(file))?;
-        }
+        *is_open = self.handles.is_open(file) || self.is_open_elsewhere(file)?;
         Ok(())
+    }
+
+    fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
+        self.knows_others(&Field::Handles.of(file))
     }
 
     fn spend(&mut self, bytes: i64) -> Result<(), Stop> {

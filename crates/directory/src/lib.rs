@@ -42,4 +42,5 @@ pub use record::{Entry, File, Key, Record, Sort, Special};
 pub use records::Absent;
 pub use refusal::Refusal;
 pub use session::LOCKED_MAX;
+pub use users::may_write;
 pub use view::{Birth, Missing, Stop, View};

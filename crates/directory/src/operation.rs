@@ -5,6 +5,7 @@
 
 mod content;
 mod create;
+mod keep;
 mod link;
 mod lock;
 mod reap;
@@ -156,6 +157,15 @@ pub enum Act {
         /// What they are now, with whoever does this as their home.
         content: Content,
     },
+    /// The bytes of a file begin or cease to change where they are without a word.
+    Keep {
+        /// The file.
+        file: FileId,
+        /// Which of the contents of whoever does this it is from now on.
+        version: u64,
+        /// Whether they begin to: nobody else may have the file open then.
+        is_live: bool,
+    },
     /// Bytes of a file are locked or unlocked.
     Lock {
         /// The file.
@@ -235,6 +245,9 @@ impl Operation {
                 xattr::perform(view, actor, time, file, name, value.as_deref(), *when)
             }
             Act::SetContent { file, content } => content::perform(view, actor, time, file, content),
+            Act::Keep { file, version, is_live } => {
+                keep::perform(view, actor, file, *version, *is_live)
+            }
             Act::Lock { file, owner, start, end, hold } => {
                 lock::perform(view, file, *owner, (*start, *end), *hold)
             }

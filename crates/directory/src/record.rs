@@ -189,6 +189,8 @@ pub struct Content {
     pub version: u64,
     /// The hash of the bytes, if whoever has them has said it.
     pub digest: Option<Digest>,
+    /// They change where they are without a word: whoever wants them asks there, each time.
+    pub is_live: bool,
 }
 
 /// How a directory numbers its children. No number is given twice.

@@ -3,7 +3,7 @@
 use overlay::Users;
 
 use crate::{
-    actor::Actor,
+    actor::{Actor, Use},
     record::{Access, File, Sort},
 };
 
@@ -15,6 +15,12 @@ pub(crate) fn may_be(users: &Users, actor: &Actor) -> bool {
             gids.contains(&actor.gid) && actor.groups.iter().all(|gid| gids.contains(gid))
         }),
     }
+}
+
+/// Whether the machine may change the bytes of a file for somebody, as far as who they are decides.
+pub fn may_write(users: &Users, actor: &Actor, file: &Access) -> bool {
+    may_be(users, &Actor::ROOT)
+        || may_be(users, actor) && (actor.owns(file) || actor.must(file, Use::Write).is_ok())
 }
 
 /// Whether any of them may list a directory or go through it, or could give themselves the right.

@@ -97,6 +97,10 @@ pub trait View {
     /// that the client may know, if it says that nobody has.
     fn is_open(&mut self, file: &FileId, is_open: &mut bool) -> Result<(), Stop>;
 
+    /// Whether anybody but the client that acts has the file open. A group says so unless the client may know that
+    /// nobody has.
+    fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop>;
+
     /// Takes bytes from what is left, or gives them back if negative.
     fn spend(&mut self, bytes: i64) -> Result<(), Stop>;
 

@@ -360,11 +360,15 @@ impl View for Work<'_> {
     }
 
     fn is_open(&mut self, file: &FileId, is_open: &mut bool) -> Result<(), Stop> {
-        let handles = Field::Handles.of(file);
-        let want = Want { scope: handles, kind: Kind::OtherRead };
-        let may_say = *is_open
-            || (self.is_promised(&want) && self.grantor.knows_closed(&want.scope, self.client));
+        let may_say = *is_open || !self.is_open_elsewhere(file)?;
         if may_say { Ok(()) } else { Err(Refusal::Unknown.into()) }
+    }
+
+    fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
+        let want = Want { scope: Field::Handles.of(file), kind: Kind::OtherRead };
+        let is_known_closed =
+            self.is_promised(&want) && self.grantor.knows_closed(&want.scope, self.client);
+        Ok(!is_known_closed)
     }
 
     fn spend(&mut self, bytes: i64) -> Result<(), Stop> {

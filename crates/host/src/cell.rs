@@ -13,12 +13,13 @@ use std::{
 
 use base::{Digest, Domain, FileId, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
+use directory::Actor;
 use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
 use lease::Client;
-use node::{Identity, Join, Whereabouts};
+use node::{Book, Identity, Join, Whereabouts};
 use overlay::{
     Certificate, Code, Consent, Decree, Invitation, Patrons, Profile, Renewal, Renewer, Revocation,
-    Terms, Text,
+    Terms, Text, Users,
 };
 
 use crate::{
@@ -77,13 +78,64 @@ pub(crate) struct Neighbour {
     pub(crate) addresses: Vec<SocketAddr>,
     /// When its certificate expires, in seconds since 1970.
     pub(crate) expires: u64,
+    /// For whom it may act.
+    pub(crate) users: Users,
 }
 
 impl Neighbour {
-    pub(crate) fn of(client: Client, machine: &node::Machine) -> Neighbour {
+    pub(crate) fn of(book: &Book, client: Client, machine: &node::Machine) -> Neighbour {
         let addresses = machine.whereabouts.addresses.clone();
-        Neighbour { client, key: machine.key, addresses, expires: machine.expires }
+        let users = book.users(machine);
+        Neighbour { client, key: machine.key, addresses, expires: machine.expires, users }
     }
+}
+
+/// What is asked of the machine where the bytes of a file change without a word, by whoever has it open elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Deed {
+    /// Bytes are read: fewer than so many only at the end.
+    Read {
+        /// The first one.
+        offset: u64,
+        /// How many.
+        length: u64,
+    },
+    /// Bytes are written.
+    Write {
+        /// Where; at the end if it is not said.
+        offset: Option<u64>,
+        /// Which.
+        bytes: Vec<u8>,
+    },
+    /// The file gets another size.
+    Resize(u64),
+    /// What was written is made safe.
+    Sync,
+    /// The directory is told what it does not know.
+    Tell,
+}
+
+impl Deed {
+    /// The most bytes that are read or written at once: an errand has room for them.
+    pub const BYTES_MAX: usize = 512 << 10;
+
+    /// Whether it changes the bytes.
+    pub fn is_change(&self) -> bool {
+        matches!(self, Deed::Write { .. } | Deed::Resize(_))
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Done {
+    /// These were read.
+    Bytes(Vec<u8>),
+    /// It is done.
+    Well,
+    /// It was refused, with this errno.
+    Refused(u16),
+    /// The bytes do not change here without a word, or not any more.
+    Away,
 }
 
 /// What one machine asks another, out of turn.
@@ -102,6 +154,15 @@ pub(crate) enum Errand {
     },
     /// "What you sent of this file is not what the directory says. Look at it."
     Look(FileId),
+    /// "Do this to the bytes of the file, which change where you are."
+    Do {
+        /// The file.
+        file: FileId,
+        /// For whom.
+        actor: Actor,
+        /// What.
+        deed: Deed,
+    },
     /// "Who is that?"
     Who(Whom),
     /// "The authority says this."
@@ -145,6 +206,8 @@ pub(crate) enum Answer {
     Bytes(Vec<u8>),
     /// "I will, soon."
     Looking,
+    /// "This came of it."
+    Done(Done),
     /// "This one."
     Machine(Neighbour),
     /// "So be it."

@@ -22,10 +22,15 @@ use directory::{
     record::Content,
 };
 use lease::Scope;
-use overlay::Profile;
+use overlay::{Profile, Users};
 use wire::Message;
 
-use crate::{clock::Clock, group::Post, mailbox::Mailbox};
+use crate::{
+    cell::{Deed, Done},
+    clock::Clock,
+    group::Post,
+    mailbox::Mailbox,
+};
 
 /// The longest that a call waits.
 pub const CALL_MAX: Duration = Duration::from_secs(60);
@@ -46,6 +51,9 @@ pub trait Memory: Send + Sync {
     fn recalled(&self, wanted: Wanted);
     /// The directory may not know of the bytes that these files have here.
     fn look(&self, files: Vec<FileId>);
+    /// Another machine, which acts for these users, asks for something to be done to the bytes of a file. Unlike the
+    /// others this may call the client, and wait.
+    fn serve(&self, users: &Users, file: &FileId, actor: &Actor, deed: Deed) -> Done;
 }
 
 /// What the client says to its group.
@@ -156,6 +164,16 @@ impl Desk {
 
     /// Asks the client for something, and waits for the answer.
     pub fn call(&self, actor: &Actor, what: Call) -> Result<Reply, Failure> {
+        self.call_within(actor, what, None)
+    }
+
+    /// The same, and for how long, if whoever asks can do without.
+    pub fn call_within(
+        &self,
+        actor: &Actor,
+        what: Call,
+        most: Option<Duration>,
+    ) -> Result<Reply, Failure> {
         let actor = self.known(actor, &what)?;
         let mut state = self.lock();
         if state.is_broken && matches!(what, Call::Do(_) | Call::Sync { .. } | Call::Settle) {
@@ -185,9 +203,10 @@ impl Desk {
         let waiting = Arc::new(Waiting::default());
         state.waiting.insert(call, Arc::clone(&waiting));
         drop(state);
-        let most = if self.is_ending.load(Ordering::Relaxed) { CALL_LAST_MAX } else { CALL_MAX };
-        let mut result = waiting.wait(most);
-        while result.is_none() && self.group.away() > SLOW {
+        let is_ending = self.is_ending.load(Ordering::Relaxed);
+        let usual = if is_ending { CALL_LAST_MAX } else { CALL_MAX };
+        let mut result = waiting.wait(most.unwrap_or(usual));
+        while result.is_none() && most.is_none() && self.group.away() > SLOW {
             result = waiting.wait(CALL_LAST_MAX);
         }
         if let Some(result) = result {
@@ -269,6 +288,22 @@ impl Desk {
     pub(crate) fn look(&self, files: Vec<FileId>) -> bool {
         let memory = self.memory();
         memory.map(|memory| memory.look(files)).is_some()
+    }
+
+    /// Another machine asks for something to be done to the bytes of a file; nothing, if nobody has mounted the tree.
+    pub(crate) fn do_deed(
+        &self,
+        users: &Users,
+        file: &FileId,
+        actor: &Actor,
+        deed: Deed,
+    ) -> Option<Done> {
+        Some(self.memory()?.serve(users, file, actor, deed))
+    }
+
+    /// Whether the machine acts for any user.
+    pub fn acts_for_any(&self) -> bool {
+        self.users.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// The machine is about to stop: from now on nobody waits for long.

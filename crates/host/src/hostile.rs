@@ -45,7 +45,13 @@ pub fn samples() -> Vec<Vec<u8>> {
     let (client, key) = (Client(3), machine.public());
     let founder = group::Seat { key, incarnation: 0 };
     let roll = group::Roll { epoch: 1, seats: vec![founder], leader: founder };
-    let machines = vec![Neighbour { client, key, addresses: vec![address], expires: 9 }];
+    let machines = vec![Neighbour {
+        client,
+        key,
+        addresses: vec![address],
+        expires: 9,
+        users: overlay::Users::Any,
+    }];
     let whereabouts = node::Whereabouts { addresses: vec![address], number: 4 };
     let consents = vec![Consent::new(&SecretKey::from_seed([4; 32]), authority.public(), key)];
     let join = node::Join::new(certificate.clone(), whereabouts, &machine, 5);

@@ -11,14 +11,15 @@ use std::{
 };
 
 use base::{Digest, Domain, FileId, Hasher, PublicKey};
+use directory::Actor;
 use group::Roll;
 use lease::Client;
 use node::Book;
-use overlay::Profile;
+use overlay::{Profile, Users};
 
 use crate::{
     Content, Desk, Failure, Network,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Neighbour, Person, Whom},
+    cell::{ANSWER_BYTES_MAX, Answer, Deed, Done, Errand, Neighbour, Person, Whom},
 };
 
 const CONTENT: Domain = Domain::new("content of a file v1");
@@ -28,6 +29,9 @@ const PIECE: u64 = 512 << 10;
 const RATE_MIN: u64 = 256 << 10;
 /// How long to wait for a piece.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After so long it is asked again for whom a machine acts.
+const USERS_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// The other machines, by the clients that they are.
 #[derive(Default)]
@@ -41,6 +45,8 @@ struct Known {
     network: Weak<Network>,
     machines: BTreeMap<Client, Neighbour>,
     members: Vec<PublicKey>,
+    /// When it was last asked for whom these machines act. One for each machine at the most, and not for long.
+    asked: BTreeMap<PublicKey, Instant>,
     /// The users of the cell, if this machine has read the group's book.
     people: Vec<Person>,
     /// This machine's own client.
@@ -109,6 +115,81 @@ impl Neighbours {
             }
             false => Ok(()),
         }
+    }
+
+    /// Has something done to the bytes of a file that change at their home without a word.
+    pub fn do_at_home(
+        &self,
+        home: Client,
+        file: &FileId,
+        actor: &Actor,
+        deed: Deed,
+        patience: Duration,
+    ) -> Result<Done, Failure> {
+        let key = match self.recall(Whom::Client(home)) {
+            Some(machine) => machine.key,
+            None => self.find(Whom::Client(home))?.key,
+        };
+        let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
+        // What is written is written once: it may have been done though nobody has heard of it.
+        let may_repeat = !matches!(deed, Deed::Write { offset: None, .. });
+        let errand = Errand::Do { file: file.clone(), actor: actor.clone(), deed };
+        let errand = base::encode(&errand);
+        let answer = network.ask(&key, errand.clone(), patience).or_else(|failure| {
+            if !may_repeat {
+                return Err(failure);
+            }
+            // It may be somewhere else by now.
+            self.find(Whom::Client(home)).map_err(|_| failure)?;
+            network.ask(&key, errand, patience)
+        })?;
+        match base::decode(&answer, ANSWER_BYTES_MAX)? {
+            Answer::Done(done) => Ok(done),
+            Answer::Refused(what) => Err(Failure::Peer { who: format!("{key:?}"), what }),
+            _ => {
+                let what = "it answers something else".into();
+                Err(Failure::Peer { who: format!("{key:?}"), what })
+            }
+        }
+    }
+
+    /// Another machine has something done to the bytes of a file here.
+    pub(crate) fn serve_deed(
+        &self,
+        from: &PublicKey,
+        file: &FileId,
+        actor: &Actor,
+        deed: Deed,
+    ) -> Answer {
+        let users = match deed.is_change() {
+            true => self.acts_for(from),
+            false => Users::Any,
+        };
+        let desk = self.known().desk.upgrade();
+        let done = desk.and_then(|desk| desk.do_deed(&users, file, actor, deed));
+        // Where nothing is mounted nobody writes past anybody.
+        Answer::Done(done.unwrap_or(Done::Away))
+    }
+
+    /// For whom another machine acts, as it was at most [`USERS_AGE_MAX`] ago.
+    fn acts_for(&self, key: &PublicKey) -> Users {
+        let nobody = || Users::These(BTreeMap::new());
+        let is_old = {
+            let mut known = self.known();
+            let now = Instant::now();
+            let asked = known.asked.get(key).copied();
+            let is_old = asked.is_none_or(|asked| now - asked > USERS_AGE_MAX);
+            if is_old {
+                known.asked.retain(|_, asked| now - *asked <= USERS_AGE_MAX);
+                known.asked.insert(*key, now);
+            }
+            is_old
+        };
+        let found = match is_old {
+            true => self.find(Whom::Key(*key)).ok(),
+            false => None,
+        };
+        found.or_else(|| self.recall(Whom::Key(*key))).map_or_else(nobody, |machine| machine.users)
     }
 
     /// Says a line for people, unless there were too many.
@@ -346,6 +427,12 @@ mod tests {
         let errands = [
             Errand::Read { serial: 1, offset: 2, length: 3 },
             Errand::Look(FileId::ROOT),
+            Errand::Do {
+                file: FileId::ROOT,
+                actor: Actor::ROOT,
+                deed: Deed::Write { offset: Some(3), bytes: vec![1, 2] },
+            },
+            Errand::Do { file: FileId::ROOT, actor: Actor::ROOT, deed: Deed::Tell },
             Errand::Who(Whom::Client(client)),
             Errand::Who(Whom::Key(key)),
             Errand::Survivor,
@@ -354,7 +441,8 @@ mod tests {
         let answers = [
             Answer::Refused("no".into()),
             Answer::Bytes(vec![1, 2, 3]),
-            Answer::Machine(Neighbour { client, key, addresses, expires: 9 }),
+            Answer::Done(Done::Refused(28)),
+            Answer::Machine(Neighbour { client, key, addresses, expires: 9, users: Users::Any }),
             Answer::Survivor(Box::new(survivor)),
         ];
         let errands = errands.iter().map(base::encode);

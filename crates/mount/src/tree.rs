@@ -11,6 +11,7 @@ mod doomed;
 mod early;
 mod extended;
 mod habits;
+mod home;
 mod inodes;
 mod listing;
 mod locks;
@@ -23,18 +24,19 @@ mod shared;
 mod who;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Instant,
 };
 
 use base::FileId;
 use client::{Call, Failure, Reply};
 use directory::{Act, Actor, File as Record, Refusal};
 use host::{Content, Desk, Machine, Memory, Neighbours};
-use lease::{Name, Scope};
+use lease::{Client, Name, Scope};
 
 use crate::{
     errno,
@@ -87,6 +89,8 @@ pub struct Tree {
     doomed: Doomed,
     early: Early,
     contended: Contended,
+    /// Homes of files that did not answer, and since when. At most as many as there are machines.
+    silent: Mutex<BTreeMap<Client, Instant>>,
     reservoir: Arc<Reservoir>,
     gauge: Gauge,
     habits: Habits,
@@ -143,6 +147,7 @@ impl Tree {
             doomed: Doomed::default(),
             early: Early::default(),
             contended: Contended::default(),
+            silent: Mutex::default(),
             reservoir: Arc::new(Reservoir::new(settings.memory_max)),
             gauge: Gauge::default(),
             habits: Habits::new(),
@@ -169,6 +174,10 @@ impl Tree {
     /// Lets the kernel use backing files by itself, as far as it can.
     pub fn allow_passthrough(&self) {
         self.has_passthrough.store(true, Ordering::Relaxed);
+    }
+
+    fn has_passthrough(&self) -> bool {
+        self.has_passthrough.load(Ordering::Relaxed)
     }
 
     /// Lets files be read and written past the kernel's cache.
@@ -212,6 +221,7 @@ impl Tree {
         self.tidy_contended();
         for open in self.opens.all() {
             self.settle_old(&open);
+            self.refresh_mapped(&open);
         }
         self.remove_doomed();
     }

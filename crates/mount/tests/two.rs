@@ -32,6 +32,7 @@ const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// A machine and its mount, unmounted and removed at the end whatever happens.
 struct One {
     mount: Option<Mount>,
+    tree: Arc<Tree>,
     machine: Option<Machine>,
     home: PathBuf,
     path: PathBuf,
@@ -54,8 +55,8 @@ impl One {
         }
         let machine = Machine::start(&home).unwrap();
         let tree = Arc::new(Tree::new(&machine, Settings::default()));
-        match Mount::start(tree, &path, &Options::default()) {
-            Ok(mount) => Some(One { mount: Some(mount), machine: Some(machine), home, path }),
+        match Mount::start(Arc::clone(&tree), &path, &Options::default()) {
+            Ok(mount) => Some(One { mount: Some(mount), tree, machine: Some(machine), home, path }),
             Err(error) => {
                 eprintln!("skipped: can't mount here ({error})");
                 None
@@ -317,4 +318,122 @@ fn a_directory_moves_while_another_machine_stands_in_it() {
     assert_eq!(fs::read(by_handle).unwrap(), b"x");
     assert_eq!(fs::read(a.at("to/moved/file")).unwrap(), b"x");
     assert!(!a.at("from/inner").exists());
+}
+
+fn read_at(file: &File, offset: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64).unwrap() {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    bytes.truncate(filled);
+    bytes
+}
+
+/// Whether the kernel may use files by itself here.
+fn has_passthrough() -> bool {
+    let is_so = Options::default().has_passthrough;
+    if !is_so {
+        eprintln!("skipped: only the superuser can let the kernel use files by itself");
+    }
+    is_so
+}
+
+#[test]
+fn a_large_file_that_one_machine_has_open_is_read_and_written_there_by_others() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; 1 << 20]).unwrap();
+    let here = OpenOptions::new().read(true).write(true).open(a.at("large")).unwrap();
+    assert_eq!(a.tree.homes(), 1, "nobody else has it open");
+    here.write_all_at(b"first", 10).unwrap();
+    let there = OpenOptions::new().read(true).write(true).open(b.at("large")).unwrap();
+    assert_eq!(read_at(&there, 10, 5), b"first");
+    for round in 0..20u8 {
+        // Each sees at once what the other has done, whatever it has read before.
+        here.write_all_at(&[round; 3], 500_000).unwrap();
+        assert_eq!(read_at(&there, 500_000, 3), [round; 3]);
+        there.write_all_at(&[round + 100; 3], 500_001).unwrap();
+        assert_eq!(read_at(&here, 500_000, 4), [round, round + 100, round + 100, round + 100]);
+    }
+    // Where it ends, too.
+    here.write_all_at(b"end", 2 << 20).unwrap();
+    assert_eq!(there.metadata().unwrap().len(), (2 << 20) + 3);
+    assert_eq!(fs::metadata(b.at("large")).unwrap().len(), (2 << 20) + 3);
+    assert_eq!(read_at(&there, 2 << 20, 100), b"end");
+    let large: Vec<u8> = (0..900_000u32).map(|n| (n % 249) as u8).collect();
+    there.write_all_at(&large, 3 << 20).unwrap();
+    assert_eq!(here.metadata().unwrap().len(), (3 << 20) + 900_000);
+    assert!(read_at(&here, 3 << 20, 1 << 20) == large);
+    there.set_len(300_000).unwrap();
+    assert_eq!(here.metadata().unwrap().len(), 300_000);
+    assert_eq!(read_at(&here, 299_999, 10).len(), 1);
+    fs::OpenOptions::new().write(true).open(a.at("large")).unwrap().set_len(200_000).unwrap();
+    assert_eq!(there.metadata().unwrap().len(), 200_000);
+    there.sync_all().unwrap();
+    assert_eq!(a.tree.homes(), 1, "it is still open there");
+
+    // When it is closed at home, others go on with it by themselves.
+    drop(here);
+    there.write_all_at(b"after", 100).unwrap();
+    assert_eq!(read_at(&there, 98, 8), b"\x07\x07after\x07");
+    drop(there);
+    let bytes = fs::read(a.at("large")).unwrap();
+    assert_eq!(
+        (bytes.len(), &bytes[10..15], &bytes[100..105]),
+        (200_000, &b"first"[..], &b"after"[..])
+    );
+}
+
+#[test]
+fn who_has_a_large_file_open_only_to_read_sees_what_others_write_into_it() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; 1 << 20]).unwrap();
+    let before = fs::metadata(a.at("large")).unwrap();
+    let here = File::open(a.at("large")).unwrap();
+    assert_eq!(a.tree.homes(), 1);
+    let after = fs::metadata(b.at("large")).unwrap();
+    assert_eq!((before.mtime(), before.mtime_nsec()), (after.mtime(), after.mtime_nsec()));
+    assert_eq!(read_at(&here, 0, 3), [7; 3]);
+    fs::write(b.at("large"), b"short").unwrap();
+    assert_eq!(read_at(&here, 0, 10), b"short");
+    assert_eq!(fs::read(b.at("large")).unwrap(), b"short");
+}
+
+#[test]
+fn a_file_that_others_have_open_is_not_used_by_a_kernel_alone() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; 1 << 20]).unwrap();
+    let there = File::open(b.at("large")).unwrap();
+    let here = OpenOptions::new().read(true).write(true).open(a.at("large")).unwrap();
+    assert_eq!((a.tree.homes(), b.tree.homes()), (0, 0));
+    here.write_all_at(b"still", 0).unwrap();
+    assert_eq!(read_at(&there, 0, 5), b"still");
+}
+
+#[test]
+fn nothing_that_two_machines_append_to_a_large_file_is_lost() {
+    const LINES: usize = 300;
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("log"), vec![b'.'; 200_000]).unwrap();
+    let here = OpenOptions::new().append(true).open(a.at("log")).unwrap();
+    assert_eq!(a.tree.homes(), 1);
+    let there = OpenOptions::new().append(true).open(b.at("log")).unwrap();
+    let write = |mut file: File, who: char| {
+        thread::spawn(move || {
+            (0..LINES).for_each(|n| file.write_all(format!("{who}{n:05}").as_bytes()).unwrap());
+        })
+    };
+    let writers = [write(here, 'a'), write(there, 'b')];
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    for one in [&a, &b] {
+        let bytes = fs::read(one.at("log")).unwrap();
+        let mut lines: Vec<&[u8]> = bytes[200_000..].chunks(6).collect();
+        lines.sort_unstable();
+        let all =
+            ['a', 'b'].into_iter().flat_map(|who| (0..LINES).map(move |n| format!("{who}{n:05}")));
+        assert!(lines.into_iter().eq(all.collect::<Vec<_>>().iter().map(|line| line.as_bytes())));
+    }
 }

@@ -173,7 +173,7 @@ impl Book {
     }
 
     /// The same by number.
-    fn users(&self, machine: &Machine) -> Users {
+    pub fn users(&self, machine: &Machine) -> Users {
         match self.served(machine) {
             None => Users::Any,
             Some(users) => {

@@ -6,7 +6,7 @@ use base::Malformed;
 use borsh::{BorshDeserialize, BorshSerialize, io};
 
 /// For which users a machine may act.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub enum Users {
     /// Any, the superuser among them, in any groups.
     Any,

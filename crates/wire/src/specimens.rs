@@ -91,8 +91,10 @@ fn acts() -> Vec<Act> {
                 home: None,
                 version: 9,
                 digest: Some(Digest::from_bytes([7; 32])),
+                is_live: true,
             },
         },
+        Act::Keep { file: file(), version: 9, is_live: true },
         Act::Lock { file: file(), owner: 8, start: 0, end: u64::MAX, hold: Some(true) },
         Act::Reap { file: file() },
     ]

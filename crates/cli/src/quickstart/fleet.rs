@@ -239,8 +239,10 @@ impl Fleet {
             if let Some(path) = unit.mount.clone().filter(|_| is_ready) {
                 let (home, done) = (unit.home.clone(), done.clone());
                 thread::spawn(move || {
-                    if let Err(error) = machine::unmount_at(&home, &path) {
+                    if let Err(error) = machine::unmount_at(&home, &path, false) {
                         _ = writeln!(stderr(), "croft: {error:#}; it goes all the same");
+                        // If not even that, what is not safe is told when the machine stops.
+                        _ = machine::unmount_at(&home, &path, true);
                     }
                     drop(done);
                 });

@@ -21,7 +21,7 @@ use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer};
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
     Welcome,
-    cell::{Answer, Errand, Membership, Neighbour, Ticket, Whom, seconds_now},
+    cell::{Answer, Deed, Errand, Membership, Neighbour, Ticket, Whom, seconds_now},
     key,
     mailbox::Mailbox,
     neighbours,
@@ -44,7 +44,7 @@ const UNHEARD: Duration = Duration::from_secs(5);
 /// The most machines that are asked.
 const ASKED_MAX: usize = 64;
 /// The most bytes of what is asked out of turn.
-const ERRAND_BYTES_MAX: usize = 64 << 10;
+const ERRAND_BYTES_MAX: usize = Deed::BYTES_MAX + (64 << 10);
 
 /// The other machines.
 pub(crate) struct Peers {
@@ -193,13 +193,18 @@ impl Reception for Door {
                 self.inbox.post(Post::Changes(changes));
                 Answer::Heard
             }
-            Ok(Errand::Read { .. } | Errand::Look(_)) if !self.is_neighbour(from) => {
+            Ok(Errand::Read { .. } | Errand::Look(_) | Errand::Do { .. })
+                if !self.is_neighbour(from) =>
+            {
                 Answer::Refused("only machines of the cell may read".into())
             }
             Ok(Errand::Read { serial, offset, length }) => {
                 neighbours::piece(&self.content, serial, offset, length)
             }
             Ok(Errand::Look(file)) => self.neighbours.look(file),
+            Ok(Errand::Do { file, actor, deed }) => {
+                self.neighbours.serve_deed(&from.key, &file, &actor, deed)
+            }
             Ok(Errand::Who(_) | Errand::People) if !from.is_known => {
                 Answer::Refused("only machines of the cell may ask that".into())
             }
@@ -471,7 +476,7 @@ impl Peers {
             Err(refused) => Answer::Refused(refused.to_string()),
             Ok(client) => {
                 let others = book.machines().filter(|(other, _)| *other != client);
-                let others = others.map(|(client, machine)| Neighbour::of(client, machine));
+                let others = others.map(|(client, machine)| Neighbour::of(book, client, machine));
                 let users = book.machine(client).map(|machine| book.served(machine));
                 let users = users.unwrap_or_else(|| Some(Vec::new()));
                 if client == self.membership.client {
@@ -498,7 +503,7 @@ impl Peers {
     pub(super) fn read_book(&mut self, book: &Book, me: &PublicKey) {
         let others = book.machines().filter(|(_, machine)| machine.key != *me);
         let (gone, machines): (Vec<_>, Vec<_>) = others
-            .map(|(client, machine)| Neighbour::of(client, machine))
+            .map(|(client, machine)| Neighbour::of(book, client, machine))
             .partition(|machine| book.is_revoked(&machine.key));
         for Neighbour { key, .. } in &gone {
             self.door.known().remove(key);

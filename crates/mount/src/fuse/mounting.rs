@@ -100,7 +100,7 @@ impl Mount {
             workers: Workers::start(SYNC_THREADS)?,
             locking,
             // What the kernel reads and writes by itself can't be given up.
-            has_passthrough: options.has_passthrough && !tree.is_shared(),
+            has_passthrough: options.has_passthrough,
         };
         let session = Session::new(front, path, &config)?;
         let notifier = session.notifier();

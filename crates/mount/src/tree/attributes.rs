@@ -9,6 +9,8 @@ use directory::{
     record::{Access, Content},
 };
 
+use host::Deed;
+
 use crate::{
     errno,
     front::{Attributes, Caller, Changes, Errno, Moment},
@@ -17,6 +19,7 @@ use crate::{
 use super::{
     Tree,
     body::{Body, SUID, Seen},
+    home::Stay,
     lock,
     opens::Inner,
     shared::Need,
@@ -86,6 +89,10 @@ impl Tree {
             return self.getattr(inode);
         }
         if let Some(open) = self.opens.get(inode) {
+            let is_home = open.lock().stay == Stay::Home;
+            if is_home {
+                self.regain(&open)?;
+            }
             let mut inner = open.lock();
             // What is told later would undo what is set now: the time, or who it runs as.
             self.settle(&open, &mut inner)?;
@@ -104,7 +111,18 @@ impl Tree {
     fn truncate(&self, inode: u64, size: u64, caller: &Caller) -> Result<(), Errno> {
         let hold = self.hold(inode)?;
         let need = if size == 0 && self.is_shared { Need::Replace } else { Need::Write };
-        let mut inner = self.ready(&hold, need)?;
+        let mut inner = loop {
+            if self.is_shared {
+                hold.lock().writer = (caller.uid, caller.gid);
+            }
+            if self.do_at_home(&hold, &Deed::Resize(size))?.is_some() {
+                return Ok(());
+            }
+            match self.ready(&hold, need) {
+                Err(Errno::REMOTE) => {}
+                result => break result?,
+            }
+        };
         self.take_place(&mut inner);
         inner.writer = (caller.uid, caller.gid);
         if matches!(inner.body, Body::File { .. }) {
@@ -137,12 +155,18 @@ impl Tree {
         if record.sort != Sort::Regular {
             return Ok(Tree::attributes(&record, None));
         }
+        let record = self.ask_home(file, record)?;
         let inode = record.serial;
         let Some(open) = self.opens.get(inode) else {
             let record = if self.told() == told { record } else { self.record(file)? };
             let record = self.mend_stale(file, record)?;
             return Ok(Tree::attributes(&record, self.at_rest(&record)));
         };
+        let is_home = open.lock().stay == Stay::Home;
+        if is_home {
+            // If it can't be told now, the size is right and the time is late.
+            _ = self.regain(&open);
+        }
         let mut inner = open.lock();
         // If it can't be told now, whoever asks still sees what is true.
         _ = self.settle(&open, &mut inner);
@@ -180,7 +204,7 @@ impl Tree {
         }
         let hold = self.hold_file(record.serial, file);
         let inner = match self.is_shared {
-            true => self.ready(&hold, Need::Replace)?,
+            true => self.ready(&hold, Need::Tell)?,
             false => hold.lock(),
         };
         // Somebody may have been faster, and have told another size.

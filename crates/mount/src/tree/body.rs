@@ -25,6 +25,8 @@ use crate::{errno, front::Errno};
 
 use super::{
     Tree,
+    data::read_file,
+    home::Stay,
     opens::{Inner, Open},
 };
 
@@ -278,6 +280,10 @@ impl Tree {
     pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
         if self.is_shared {
             if inner.has_news()? && self.desk.holds(&open.file, true).is_none() {
+                if inner.stay == Stay::Home {
+                    // It is told to whoever asks.
+                    return Ok(false);
+                }
                 // Others may have changed it since the session was lost: `Tree::regain` finds out.
                 return Err(Errno::AGAIN);
             }
@@ -320,7 +326,16 @@ impl Tree {
                 if !self.is_unlinked(open) {
                     self.content.settle(open.inode);
                 }
-                self.report(open, inner, now.size, None)?;
+                // Of what others may check, the hash is worth reading it again.
+                let is_small = now.size <= self.settings.small_max as u64;
+                let digest = match self.is_shared && is_small && inner.stay == Stay::Not {
+                    true => {
+                        let bytes = read_file(file, 0, self.settings.small_max)?;
+                        (bytes.len() as u64 == now.size).then(|| Neighbours::digest(&bytes))
+                    }
+                    false => None,
+                };
+                self.report(open, inner, now.size, digest)?;
                 if let Body::File { seen, .. } = &mut inner.body {
                     *seen = Some(now);
                 }
@@ -343,7 +358,7 @@ impl Tree {
             true => (Some(self.desk.me()), self.desk.version()),
             false => (None, 0),
         };
-        let content = Content { size, home, version, digest };
+        let content = Content { size, home, version, digest, is_live: inner.stay == Stay::Home };
         let call = Call::Do(Act::SetContent { file: open.file.clone(), content: content.clone() });
         #[cfg(test)]
         if self.unreportable.load(Ordering::Relaxed) == open.inode {

@@ -4,7 +4,7 @@ use std::{fs::File, os::unix::fs::FileExt, sync::Arc};
 
 use client::Call;
 use directory::Actor;
-use host::Neighbours;
+use host::{Deed, Neighbours};
 use rustix::fs::FallocateFlags;
 
 use crate::{
@@ -62,7 +62,15 @@ impl Tree {
         give: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Errno> {
         let was_at_rest = matches!(open.lock().body, Body::Rest);
-        let mut inner = self.ready(open, Need::Read)?;
+        let mut inner = loop {
+            if let Some(bytes) = self.read_at_home(open, offset, size)? {
+                return Ok(give(&bytes));
+            }
+            match self.ready(open, Need::Read) {
+                Err(Errno::REMOTE) => {}
+                result => break result?,
+            }
+        };
         let file = match &inner.body {
             Body::File { file, .. } => Arc::clone(file),
             Body::Rest => return Err(Errno::IO),
@@ -93,12 +101,23 @@ impl Tree {
         &self,
         inode: u64,
         mut offset: u64,
-        data: &[u8],
+        mut data: &[u8],
         manner: Manner,
     ) -> Result<(), Errno> {
         // Not only what is open: pages of mapped memory may come late.
         let hold = self.hold(inode)?;
-        let mut inner = self.ready(&hold, Need::Write)?;
+        let mut inner = loop {
+            let at = (!manner.appends).then_some(offset);
+            let written = self.write_at_home(&hold, at, data)?;
+            (offset, data) = (offset.saturating_add(written as u64), &data[written..]);
+            if data.is_empty() {
+                return Ok(());
+            }
+            match self.ready(&hold, Need::Write) {
+                Err(Errno::REMOTE) => {}
+                result => break result?,
+            }
+        };
         if manner.appends && self.is_shared {
             // Where the end is, the kernel may not have heard.
             offset = size_of(&inner)?;
@@ -194,7 +213,9 @@ impl Tree {
 
     /// Returns when what was written is safe: here, and with the group.
     pub fn fsync(&self, inode: u64, handle: u64) -> Result<(), Errno> {
-        if let Some(open) = self.opens.get(inode) {
+        if let Some(open) = self.opens.get(inode)
+            && self.do_at_home(&open, &Deed::Sync)?.is_none()
+        {
             self.regain(&open)?;
             let mut inner = open.lock();
             if std::mem::take(&mut inner.has_lost) {
@@ -223,7 +244,7 @@ impl Tree {
         what: Allocation,
     ) -> Result<(), Errno> {
         let hold = self.hold(inode)?;
-        let mut inner = self.ready(&hold, Need::Write)?;
+        let mut inner = self.ready(&hold, Need::Write).map_err(unsupported)?;
         end_of(offset, len)?;
         let file = self.spill(&hold, &mut inner)?;
         if !matches!(what, Allocation::Punch) {
@@ -246,7 +267,12 @@ impl Tree {
     /// Where the next bytes are, or the next hole.
     pub fn seek(&self, inode: u64, offset: u64, for_data: bool) -> Result<u64, Errno> {
         let hold = self.hold(inode)?;
-        let inner = self.ready(&hold, Need::Read)?;
+        let inner = match self.ready(&hold, Need::Read) {
+            Err(Errno::REMOTE) => {
+                return seek_plain(self.fresh(&hold.file)?.size, offset, for_data);
+            }
+            result => result?,
+        };
         match &inner.body {
             Body::File { file, .. } => {
                 // Nobody uses the position of a backing file.
@@ -256,8 +282,7 @@ impl Tree {
                 };
                 rustix::fs::seek(&**file, to)
             }
-            Body::Memory(held) if offset >= held.len() as u64 => Err(Errno::NXIO),
-            Body::Memory(held) => Ok(if for_data { offset } else { held.len() as u64 }),
+            Body::Memory(held) => seek_plain(held.len() as u64, offset, for_data),
             Body::Rest => Err(Errno::IO),
         }
     }
@@ -333,6 +358,19 @@ fn size_of(inner: &Inner) -> Result<u64, Errno> {
     })
 }
 
+/// Where the next bytes are, or the end, in what has no holes.
+fn seek_plain(size: u64, offset: u64, for_data: bool) -> Result<u64, Errno> {
+    match offset < size {
+        true => Ok(if for_data { offset } else { size }),
+        false => Err(Errno::NXIO),
+    }
+}
+
+/// What bytes that change on another machine can't be asked for, whoever asks does in another way.
+fn unsupported(errno: Errno) -> Errno {
+    if errno == Errno::REMOTE { Errno::OPNOTSUPP } else { errno }
+}
+
 /// The end of a range, if a file may be so long.
 fn end_of(offset: u64, len: u64) -> Result<u64, Errno> {
     let end = offset.checked_add(len).filter(|end| i64::try_from(*end).is_ok());
@@ -346,7 +384,7 @@ fn part(bytes: &[u8], offset: u64, size: usize) -> (&[u8], bool) {
     (&bytes[start..end], start == 0 && end == bytes.len())
 }
 
-fn read_file(file: &File, offset: u64, size: usize) -> Result<Vec<u8>, Errno> {
+pub(super) fn read_file(file: &File, offset: u64, size: usize) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::with_capacity(size);
     while bytes.len() < size {
         let at = offset.saturating_add(bytes.len() as u64);

@@ -6,6 +6,8 @@ use base::FileId;
 use client::{Call, Modes, Reply};
 use directory::{Act, Actor, Birth, File as Record};
 
+use host::Deed;
+
 use crate::{
     errno,
     front::{Attributes, Caller, Change, Errno, Opened, Purpose, Register, Way},
@@ -14,6 +16,7 @@ use crate::{
 use super::{
     Tree,
     body::{Body, Held, SUID, Seen},
+    home::Stay,
     name_of,
     names::REPLACED_MAX,
     opens::{Inner, Open},
@@ -97,11 +100,26 @@ impl Tree {
         // What others change may not be read up to an end that the kernel remembers. What was opened before goes on
         // as it does; the kernel bears both.
         let is_contended = self.has_direct.load(Ordering::Relaxed) && self.is_contended(open.inode);
+        let content = record.as_ref().map(|record| record.content.clone()).unwrap_or_default();
+        if self.home_elsewhere(&content).is_some() && !open.lock().has_given_up(&content) {
+            return self.open_remote(open, handle, purpose, caller, register);
+        }
         let has_capability = is_contended && purpose.writes && self.has_capability(&open.file)?;
-        let mut inner = match self.is_shared && purpose.truncates {
-            true => self.ready(open, Need::Replace)?,
+        let is_home = record
+            .as_ref()
+            .is_some_and(|record| !is_contended && self.settle_home(open, record, purpose, caller));
+        let mut inner = match self.is_shared && purpose.truncates && !is_home {
+            true => match self.ready(open, Need::Replace) {
+                Err(Errno::REMOTE) => {
+                    return self.open_remote(open, handle, purpose, caller, register);
+                }
+                result => result?,
+            },
             false => open.lock(),
         };
+        if is_home {
+            self.become_home(open, &mut inner, content.size, register)?;
+        }
         if let Some(record) = record {
             inner.has_suid = record.access.mode & SUID != 0;
         }
@@ -109,6 +127,27 @@ impl Tree {
         self.choose_way(open, &mut inner, purpose, caller, register)?;
         inner.handles.push(handle);
         Ok(self.present_way(open, &inner, is_contended))
+    }
+
+    /// Opens a file whose bytes change on another machine: everything is done there.
+    fn open_remote(
+        &self,
+        open: &Open,
+        handle: u64,
+        purpose: Purpose,
+        caller: &Caller,
+        register: Register<'_>,
+    ) -> Result<Way, Errno> {
+        if purpose.writes || purpose.truncates {
+            open.lock().writer = (caller.uid, caller.gid);
+        }
+        if purpose.truncates && self.do_at_home(open, &Deed::Resize(0))?.is_none() {
+            // It came to its end meanwhile.
+            return self.open_way(open, handle, purpose, caller, register);
+        }
+        let mut inner = open.lock();
+        inner.handles.push(handle);
+        Ok(self.present_way(open, &inner, true))
     }
 
     /// A new regular file, open. One that exists is only opened, unless `is_new` has to be true.
@@ -153,12 +192,16 @@ impl Tree {
             // Whoever is told that it failed does not expect to find it.
             self.unbear(directory, name);
         })?;
+        let is_home = self.is_shared && self.settle_new_home(&hold, purpose, caller);
         let mut inner = hold.lock();
         inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
         inner.base = self.is_shared.then(|| record.content.clone());
         inner.writer = (caller.uid, caller.gid);
         inner.has_suid = record.access.mode & SUID != 0;
         self.inodes.learn(inode, &file, true);
+        if is_home {
+            inner.stay = Stay::Home;
+        }
         self.choose_new(&hold, &mut inner, purpose, caller, register);
         inner.handles.push(handle);
         let way = self.present_way(&hold, &inner, false);
@@ -249,7 +292,8 @@ impl Tree {
             self.learn_habit(&mut inner);
         }
         // Where others have it too, what has no name can be told only while it is open.
-        let is_last = inner.handles.is_empty() && !self.is_shared;
+        // That of a home is told as it ends.
+        let is_last = inner.handles.is_empty() && (!self.is_shared || inner.stay == Stay::Home);
         if is_writer && !is_last && !self.is_unlinked(&open) {
             // Whoever closes it last tries again, and says so if it can't be stored.
             let _ = self.settle(&open, &mut inner);
@@ -301,7 +345,8 @@ impl Tree {
 
     /// How the bytes of a file go as long as it is open.
     fn present_way(&self, open: &Open, inner: &Inner, is_contended: bool) -> Way {
-        let is_direct = inner.is_direct || is_contended;
+        // Others have it written here, of which the kernel's cache hears nothing.
+        let is_direct = inner.is_direct || is_contended || inner.stay == Stay::Home;
         let is_past_cache = is_direct || inner.registration.is_some();
         let keeps_pages = self.inodes.open(open.inode, is_past_cache);
         match &inner.registration {
@@ -323,7 +368,7 @@ impl Tree {
         register: Register<'_>,
     ) -> Result<(), Errno> {
         inner.is_direct = false;
-        let has_passthrough = self.has_passthrough.load(Ordering::Relaxed);
+        let has_passthrough = self.has_passthrough() && !self.is_shared;
         // Where others have it too, its bytes are looked for when somebody wants them.
         if !self.is_shared && matches!(inner.body, Body::Rest) {
             let record = self.record(&open.file)?;
@@ -359,10 +404,15 @@ impl Tree {
         register: Register<'_>,
     ) {
         inner.creator = caller.pid;
-        let is_large = self.has_passthrough.load(Ordering::Relaxed)
-            && purpose.writes
-            && self.habits.is_large_next(caller.pid)
-            && !self.is_delicate(inner, purpose, caller);
+        let is_large = match self.is_shared {
+            true => inner.stay == Stay::Home,
+            false => {
+                self.has_passthrough()
+                    && purpose.writes
+                    && self.habits.is_large_next(caller.pid)
+                    && !self.is_delicate(inner, purpose, caller)
+            }
+        };
         // If there can't be a backing file now, whoever writes will hear why.
         if is_large && self.spill(open, inner).is_ok() {
             self.pass_through(inner, register);
@@ -374,12 +424,12 @@ impl Tree {
     }
 
     /// A write that passes by us can't end what it has to end, nor be refused: so it may not pass by.
-    fn is_delicate(&self, inner: &Inner, purpose: Purpose, caller: &Caller) -> bool {
+    pub(super) fn is_delicate(&self, inner: &Inner, purpose: Purpose, caller: &Caller) -> bool {
         purpose.writes && (inner.has_suid && caller.uid != 0 || self.gauge.is_tight())
     }
 
     /// Has the kernel use the backing file by itself, if there is one.
-    fn pass_through(&self, inner: &mut Inner, register: Register<'_>) {
+    pub(super) fn pass_through(&self, inner: &mut Inner, register: Register<'_>) {
         let Body::File { file, .. } = &inner.body else { return };
         match register(file) {
             Ok(registration) => inner.registration = Some(registration),

@@ -18,6 +18,7 @@ use crate::front::{Errno, Registration};
 use super::{
     Tree,
     body::{Body, Seen},
+    home::Stay,
     lock,
     opening::maps,
 };
@@ -41,6 +42,10 @@ pub(super) struct Inner {
     pub(super) handles: Vec<u64>,
     /// There while the kernel uses the backing file by itself.
     pub(super) registration: Option<Registration>,
+    /// Whether the kernel uses the bytes by itself though others have the tree too.
+    pub(super) stay: Stay,
+    /// A content of which the home says that it does not change there, though the directory does.
+    pub(super) forsaken: Option<Content>,
     /// Its bytes go past the kernel's cache while it is open, and still through us.
     pub(super) is_direct: bool,
     /// The kernel does not take the privileges of what is written directly away: that is for us to do.
@@ -106,6 +111,16 @@ impl Inner {
         !matches!(self.body, Body::Rest) && self.base.as_ref() == Some(content)
     }
 
+    /// Whether the home of this content has said for long that it is not what the directory says.
+    pub(super) fn has_given_up(&self, content: &Content) -> bool {
+        self.forsaken.as_ref() == Some(content)
+    }
+
+    /// Whether nobody has it open any more, and the kernel used its bytes by itself.
+    fn is_left_home(&self) -> bool {
+        self.handles.is_empty() && self.stay == Stay::Home
+    }
+
     /// Whether something was written that the directory was not told.
     pub(super) fn has_news(&self) -> Result<bool, Errno> {
         match &self.body {
@@ -161,6 +176,8 @@ impl Opens {
                     body: Body::Rest,
                     handles: Vec::new(),
                     registration: None,
+                    stay: Stay::Not,
+                    forsaken: None,
                     is_direct: false,
                     has_capability: false,
                     creator: 0,
@@ -278,6 +295,9 @@ impl Tree {
 
     /// Gives up a hold.
     pub(super) fn let_go(&self, open: &Open) {
+        if open.lock().is_left_home() {
+            self.end_home(open);
+        }
         let mut inner = open.lock();
         if inner.handles.is_empty() && !inner.is_retained && !self.rest(open, &mut inner) {
             // This hold stays, until it can be stored.
@@ -321,6 +341,10 @@ impl Tree {
 
     /// Stores what is not stored and tells the directory; whether nothing has to be kept.
     fn rest(&self, open: &Open, inner: &mut Inner) -> bool {
+        if inner.stay == Stay::Home {
+            // Others believe that its bytes change here, and ask for them.
+            return false;
+        }
         let is_unlinked = self.is_unlinked(open);
         let mut is_told = true;
         if !is_unlinked && let Err(errno) = self.settle(open, inner) {
@@ -379,6 +403,11 @@ impl Tree {
             inner = open.lock();
         }
         if inner.is_retained && inner.handles.is_empty() {
+            if inner.stay == Stay::Home {
+                drop(inner);
+                self.end_home(open);
+                inner = open.lock();
+            }
             if self.rest(open, &mut inner) {
                 self.end_retention(&mut inner);
                 drop(inner);
@@ -397,11 +426,20 @@ impl Tree {
     /// Stores a file, makes its bytes safe and closes it, under whatever handles it is open: the kernel may
     /// have gone without saying so of each.
     pub(super) fn finish_open(&self, open: &Open) -> Result<(), Errno> {
-        self.regain(open)?;
+        let regained = self.regain(open);
         let mut inner = open.lock();
+        let is_left = regained.is_err() && inner.stay == Stay::Home;
+        if !is_left {
+            regained?;
+        }
         if !self.is_unlinked(open) {
             self.settle(open, &mut inner)?;
             inner.sync_file()?;
+        }
+        if is_left {
+            // It is safe here, and noted: the next start tells of it.
+            inner.forget_bytes();
+            inner.stay = Stay::Not;
         }
         let handles = std::mem::take(&mut inner.handles);
         let was_retained = inner.is_retained;

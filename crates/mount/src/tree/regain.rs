@@ -20,6 +20,7 @@ use crate::{
 use super::{
     Tree,
     body::{Body, Held},
+    home::Stay,
     opens::Inner,
     shared::Need,
 };
@@ -62,7 +63,11 @@ impl Tree {
             Err(errno) => return Err(errno),
         };
         let hold = self.hold_file(inode, file);
-        let mut inner = self.ready(&hold, Need::Replace)?;
+        let mut inner = self.ready(&hold, Need::Tell)?;
+        if inner.stay != Stay::Not {
+            // It is as the directory says, or about to be.
+            return Ok(());
+        }
         let Some(now) = inner.base.clone() else { return Ok(()) };
         match now.home {
             Some(home) if home != self.desk.me() => match inner.body {
@@ -75,6 +80,8 @@ impl Tree {
                 if self.settle(&hold, &mut inner)? {
                     // The kernel here has not heard of it either.
                     self.tell_now(Change::Inode(inode));
+                } else if now.is_live {
+                    self.end_rumour(&hold, &mut inner)?;
                 }
                 Ok(())
             }

@@ -15,8 +15,8 @@ use std::{
 
 use base::FileId;
 use client::{Call, Reply, Wanted};
-use directory::{Actor, record::Content};
-use host::Memory;
+use directory::{Actor, Users, record::Content};
+use host::{Deed, Done, Memory};
 use lease::{Field, Scope};
 
 use crate::{
@@ -27,13 +27,14 @@ use crate::{
 use super::{
     Tree,
     body::{Body, Held, Seen},
+    home::Stay,
     lock,
     opens::{Inner, Open},
     regain::Look,
 };
 
 /// Whoever loses to others what it has just been given tries again for so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whoever gets bytes that are not what the directory says tries again for so long, and this often: their home
 /// looks meanwhile.
@@ -41,7 +42,7 @@ const DOUBT: Duration = Duration::from_secs(10);
 const DOUBT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whoever finds something being given up looks again after this.
-const PAUSE: Duration = Duration::from_micros(200);
+pub(super) const PAUSE: Duration = Duration::from_micros(200);
 
 /// What is needed of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +53,18 @@ pub(super) enum Need {
     Write,
     /// To put others in their place, whatever they were.
     Replace,
+    /// To tell what is here, whatever there is elsewhere.
+    Tell,
 }
 
 impl Need {
     fn writes(self) -> bool {
         self != Need::Read
+    }
+
+    /// Whether the bytes have to be at hand.
+    fn needs_bytes(self) -> bool {
+        matches!(self, Need::Read | Need::Write)
     }
 }
 
@@ -83,6 +91,16 @@ impl Memory for Kernel {
     fn recalled(&self, wanted: Wanted) {
         // What waits there the client counts. If nobody is left, nobody has bytes either.
         _ = self.wanted.send(wanted);
+    }
+
+    fn serve(&self, users: &Users, file: &FileId, actor: &Actor, deed: Deed) -> Done {
+        let Some(tree) = self.tree.upgrade() else { return Done::Away };
+        let done = tree.serve(users, file, actor, deed);
+        if done == Done::Away {
+            // The directory says otherwise.
+            self.look(vec![file.clone()]);
+        }
+        done
     }
 
     fn look(&self, files: Vec<FileId>) {
@@ -156,7 +174,7 @@ impl Tree {
     }
 
     /// Whether a file is just being given up to others.
-    fn is_yielding(&self, file: &FileId) -> bool {
+    pub(super) fn is_yielding(&self, file: &FileId) -> bool {
         let content = Field::Content.of(file);
         let meets = |part: &Scope| part.file == *file || part.contains(&content);
         lock(&self.yielding).iter().any(meets)
@@ -264,7 +282,8 @@ impl Tree {
         self.has_no_memory.store(true, Ordering::Relaxed);
     }
 
-    /// Locks an open file with its bytes at hand, as they are now.
+    /// Locks an open file with its bytes at hand, as they are now. If they change elsewhere without a word, that is
+    /// EREMOTE: [`Tree::do_at_home`].
     pub(super) fn ready<'a>(
         &self,
         open: &'a Open,
@@ -272,7 +291,7 @@ impl Tree {
     ) -> Result<MutexGuard<'a, Inner>, Errno> {
         if !self.is_shared {
             let mut inner = open.lock();
-            if need != Need::Replace {
+            if need.needs_bytes() {
                 self.load(open, &mut inner)?;
             }
             return Ok(inner);
@@ -291,7 +310,7 @@ impl Tree {
                 continue;
             }
             // First to look at it only: nobody has to wait until all of it is here.
-            if need != Need::Replace {
+            if need.needs_bytes() {
                 let content = self.held(&open.file, false)?;
                 if self.is_elsewhere(&content) && !open.lock().has(&content) {
                     let may_doubt = start.elapsed() < DOUBT;
@@ -312,12 +331,19 @@ impl Tree {
         fetched: &mut Option<Fetched>,
     ) -> Result<Option<MutexGuard<'a, Inner>>, Errno> {
         let mut inner = open.lock();
+        if inner.stay == Stay::Home && need != Need::Tell {
+            return Ok(Some(inner));
+        }
         if self.is_yielding(&open.file) {
             return Ok(None);
         }
         let Some(content) = self.desk.holds(&open.file, need.writes()) else { return Ok(None) };
+        let is_remote = need != Need::Tell && self.home_elsewhere(&content).is_some();
+        if is_remote && !inner.has_given_up(&content) {
+            return Err(Errno::REMOTE);
+        }
         self.follow_others(open, &mut inner, &content)?;
-        if !matches!(inner.body, Body::Rest) || need == Need::Replace {
+        if !matches!(inner.body, Body::Rest) || !need.needs_bytes() {
             inner.base = Some(content);
             return Ok(Some(inner));
         }
@@ -343,7 +369,12 @@ impl Tree {
 
     /// What is at hand goes if others have changed the content since. If it had changed here too, and the
     /// directory never heard of that, it is kept aside.
-    fn follow_others(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
+    pub(super) fn follow_others(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        now: &Content,
+    ) -> Result<(), Errno> {
         if matches!(inner.body, Body::Rest) || inner.base.as_ref() == Some(now) {
             return Ok(());
         }
@@ -396,7 +427,7 @@ impl Tree {
     }
 
     /// The content of a file, held for reading, or for changing it.
-    fn held(&self, file: &FileId, writes: bool) -> Result<Content, Errno> {
+    pub(super) fn held(&self, file: &FileId, writes: bool) -> Result<Content, Errno> {
         let file = file.clone();
         match self.ask(&Actor::ROOT, Call::Hold { file, writes })? {
             Reply::File(record) => Ok(record.content.clone()),
@@ -495,7 +526,10 @@ impl Tree {
         if !self.is_shared || !open.lock().has_news()? || is_well() {
             return Ok(());
         }
-        match self.ready(open, Need::Replace) {
+        if open.lock().stay == Stay::Home {
+            return self.tell_home(open);
+        }
+        match self.ready(open, Need::Tell) {
             // There is no such file any more, and nobody could ask for its bytes.
             Err(Errno::STALE) => {
                 let mut inner = open.lock();

@@ -428,12 +428,15 @@ impl View for Sight<'_> {
     fn bury(&mut self, _: &FileId) {}
 
     fn is_open(&mut self, file: &FileId, is_open: &mut bool) -> Result<(), Stop> {
+        *is_open =
+            self.is_open_elsewhere(file)? || self.puppet.holder.own(&Field::Handles.of(file));
+        Ok(())
+    }
+
+    fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
         let scope = Field::Handles.of(file);
         match self.puppet.holder.knows_others(self.now, &scope) {
-            Some(others) => {
-                *is_open = others || self.puppet.holder.own(&scope);
-                Ok(())
-            }
+            Some(others) => Ok(others),
             None => {
                 let wants = vec![Want { scope, kind: Kind::OtherRead }];
                 Err(Stop::Missing(Missing { wants, ..Missing::default() }))

@@ -314,6 +314,10 @@ impl View for Plain {
         Ok(())
     }
 
+    fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
+        Ok(self.open.contains(file))
+    }
+
     fn spend(&mut self, bytes: i64) -> Result<(), Stop> {
         self.bytes += bytes;
         Ok(())

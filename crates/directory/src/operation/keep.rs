@@ -1,0 +1,46 @@
+//! Keep: the bytes of a file begin or cease to change where they are without a word.
+//!
+//! Whoever lets programs write past itself can't take that back: so others have to know before, and ask there. It
+//! changes nothing that `stat` tells.
+
+use base::FileId;
+use lease::{Field, Kind, message::Want};
+
+use crate::{
+    actor::{Actor, Use},
+    record::{Content, Sort},
+    refusal::Refusal,
+    view::{Stop, View},
+};
+
+use super::{read, write};
+
+pub(super) fn perform(
+    view: &mut impl View,
+    actor: &Actor,
+    file: &FileId,
+    version: u64,
+    is_live: bool,
+) -> Result<(), Stop> {
+    let mut wants = vec![read(Field::Access.of(file)), write(Field::Content.of(file))];
+    if is_live {
+        wants.push(Want { scope: Field::Handles.of(file), kind: Kind::OtherRead });
+    }
+    view.know(&wants)?;
+    let mut record = (*view.file(file)?).clone();
+    if record.sort != Sort::Regular {
+        return Err(Refusal::Senseless.into());
+    }
+    // Whose the bytes are already is believed in any case.
+    let is_home = record.content.home == Some(view.client());
+    if !is_home && !actor.owns(&record.access) {
+        actor.must(&record.access, Use::Write)?;
+    }
+    if is_live && view.is_open_elsewhere(file)? {
+        return Err(Refusal::Sharing.into());
+    }
+    let size = record.content.size;
+    record.content = Content { size, home: Some(view.client()), version, digest: None, is_live };
+    view.set_file(file, record);
+    Ok(())
+}
