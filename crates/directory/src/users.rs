@@ -17,10 +17,14 @@ pub(crate) fn may_be(users: &Users, actor: &Actor) -> bool {
     }
 }
 
-/// Whether the machine may change the bytes of a file for somebody, as far as who they are decides.
-pub fn may_write(users: &Users, actor: &Actor, file: &Access) -> bool {
-    may_be(users, &Actor::ROOT)
-        || may_be(users, actor) && (actor.owns(file) || actor.must(file, Use::Write).is_ok())
+/// Whether the machine may change the bytes of a file for somebody, in whichever of their groups.
+pub fn may_write(users: &Users, uid: u32, file: &Access) -> bool {
+    let Users::These(users) = users else { return true };
+    users.contains_key(&0)
+        || users.get(&uid).is_some_and(|gids| {
+            let mut actors = gids.iter().map(|gid| Actor { uid, gid: *gid, groups: Vec::new() });
+            actors.any(|actor| actor.owns(file) || actor.must(file, Use::Write).is_ok())
+        })
 }
 
 /// Whether any of them may list a directory or go through it, or could give themselves the right.
@@ -60,5 +64,18 @@ mod tests {
         assert!(!may(8, 7, &[]), "another user");
         assert!(!may(0, 0, &[]) && !may(0, 7, &[]), "the superuser was not given");
         assert!(!may(7, 0, &[]) && !may(7, 7, &[20, 0]), "another group");
+    }
+
+    #[test]
+    fn bytes_are_changed_for_users_of_the_machine_who_may_write_them() {
+        let of = |uid| Users::These(BTreeMap::from([(uid, BTreeSet::from([uid, 20]))]));
+        let file = Access { mode: 0o664, uid: 7, gid: 20 };
+        let private = Access { mode: 0o400, uid: 7, gid: 7 };
+        assert!(may_write(&of(7), 7, &file) && may_write(&of(8), 8, &file));
+        assert!(may_write(&of(7), 7, &private), "its owner could give themselves the right");
+        assert!(!may_write(&of(8), 8, &private), "somebody else could not");
+        assert!(!may_write(&of(8), 7, &private), "they are not a user of the machine");
+        assert!(may_write(&of(0), 8, &private), "the superuser is");
+        assert!(may_write(&Users::Any, 8, &private), "whoever it may be");
     }
 }

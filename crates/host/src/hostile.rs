@@ -26,13 +26,14 @@ fn is_one<T: BorshSerialize + BorshDeserialize>(bytes: &[u8]) -> bool {
 /// Bytes that are read as something.
 pub fn samples() -> Vec<Vec<u8>> {
     use base::{FileId, SecretKey};
+    use directory::Actor;
     use lease::Client;
     use overlay::{
         Consent, Decree, Enrolment, Invitation, Patrons, Profile, Renewal, Revocation, Terms,
         UserName,
     };
 
-    use crate::cell::{Neighbour, Person, Ticket, Whom};
+    use crate::cell::{Deed, Done, Neighbour, Person, Ticket, Whom};
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
     let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
@@ -77,6 +78,12 @@ pub fn samples() -> Vec<Vec<u8>> {
         Errand::Decree(Box::new(Decree::Enrol(enrolment))),
         Errand::People,
         Errand::Renew,
+        Errand::Do { file: FileId::ROOT, actor: Actor::ROOT, deed: Deed::Sync },
+        Errand::Do {
+            file: FileId::ROOT,
+            actor: Actor::ROOT,
+            deed: Deed::Write { offset: Some(1), bytes: vec![2] },
+        },
     ];
     let answers = [
         Answer::Joined(Box::new(ticket)),
@@ -85,6 +92,8 @@ pub fn samples() -> Vec<Vec<u8>> {
         Answer::Machine(machines[0].clone()),
         Answer::People(vec![Person { user: user.clone(), is_removed: true }]),
         Answer::Renewed(renewal),
+        Answer::Done(Done::Bytes(vec![4])),
+        Answer::Done(Done::Away),
     ];
     let membership = Membership {
         authority: authority.public(),

@@ -30,8 +30,9 @@
 //! - **Close promises nothing**, as in POSIX: what can't be stored then is kept in memory, tried again, and
 //!   told to whoever syncs.
 //! - **Other machines**, where there may be some, see at once what was done here, and the kernel forgets what they
-//!   change: `docs/decisions/0012-coherent-mounts.md` says how. There is no passthrough then, and appending is
-//!   done where the end is, whatever the kernel believes.
+//!   change: `docs/decisions/0012-coherent-mounts.md` says how. Whoever opens a file that the kernel of another
+//!   one uses by itself has that machine do what is to be done. Appending is done where the end is, whatever the
+//!   kernel believes.
 //! - `O_TMPFILE`, times of birth and `syncfs` never get through to here (see `fuser`).
 
 #![expect(

@@ -11,13 +11,13 @@ use crate::{
     spread::until,
 };
 
-const ALICE: u32 = 61_001;
+pub const ALICE: u32 = 61_001;
 const BOB: u32 = 61_002;
-const TEAM: u32 = 62_000;
+pub const TEAM: u32 = 62_000;
 
 /// Runs `croft` on a machine, which has to succeed; what it prints.
 #[track_caller]
-fn ask(cell: &Cell, words: &[&str]) -> String {
+pub fn ask(cell: &Cell, words: &[&str]) -> String {
     let output = cell.ask(words);
     assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
     text(&output.stdout)

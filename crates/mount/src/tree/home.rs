@@ -273,7 +273,7 @@ impl Tree {
         deed: &Deed,
     ) -> Result<(), Errno> {
         let is_entitled =
-            !deed.is_change() || directory::may_write(users, actor, &self.record(file)?.access);
+            !deed.is_change() || directory::may_write(users, actor.uid, &self.record(file)?.access);
         if is_entitled { Ok(()) } else { Err(Errno::ACCESS) }
     }
 

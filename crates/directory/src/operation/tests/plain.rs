@@ -185,6 +185,9 @@ impl Plain {
                 let content = Content { size: word(3).parse().unwrap(), ..Content::default() };
                 Act::SetContent { file: self.find(path), content }
             }
+            "keep" | "leave" => {
+                Act::Keep { file: self.find(path), version: 1, is_live: verb == "keep" }
+            }
             "lock" | "unlock" => {
                 let (mark, range) = word(3).split_at(1);
                 let (start, end) = range.split_once('-').unwrap();
@@ -247,6 +250,9 @@ fn show(file: &File) -> String {
     }
     if file.sort == Sort::Regular && file.content.size > 0 {
         line += &format!(" {} bytes", file.content.size);
+    }
+    if file.content.is_live {
+        line += " live";
     }
     if let Some(rare) = &file.rare {
         if !rare.target.is_empty() {

@@ -64,6 +64,41 @@ fn content_grows_and_shrinks_and_is_for_files() {
 }
 
 #[test]
+fn bytes_are_kept_where_they_change_by_whoever_may_change_them() {
+    check(
+        "root create /a 644
+         root mkdir /d 755
+         root symlink /s x
+         ann keep /a = Access
+         root write /a 30
+         root keep /d = Senseless
+         root keep /s = Senseless
+         root keep /a
+         ann leave /a
+         ann keep /a",
+        "a 644 root:root 30 bytes live
+         d 755 root:root
+         s 777 root:root -> x",
+    );
+}
+
+#[test]
+fn bytes_that_others_have_open_do_not_change_without_a_word() {
+    check(
+        "root create /a 644
+         root create /b 644
+         root keep /b
+         root open /a
+         root open /b
+         root keep /a = Sharing
+         root leave /b
+         root keep /b = Sharing",
+        "a 644 root:root
+         b 644 root:root",
+    );
+}
+
+#[test]
 fn an_owner_writes_whatever_the_mode_says() {
     check(
         "root mkdir /d 777
