@@ -333,6 +333,9 @@ fn read_at(file: &File, offset: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
+/// So much is worth it.
+const LARGE: usize = 16 << 20;
+
 /// Whether the kernel may use files by itself here.
 fn has_passthrough() -> bool {
     let is_so = Options::default().has_passthrough;
@@ -345,7 +348,7 @@ fn has_passthrough() -> bool {
 #[test]
 fn a_large_file_that_one_machine_has_open_is_read_and_written_there_by_others() {
     let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
-    fs::write(a.at("large"), vec![7; 1 << 20]).unwrap();
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
     let here = OpenOptions::new().read(true).write(true).open(a.at("large")).unwrap();
     assert_eq!(a.tree.homes(), 1, "nobody else has it open");
     here.write_all_at(b"first", 10).unwrap();
@@ -359,14 +362,14 @@ fn a_large_file_that_one_machine_has_open_is_read_and_written_there_by_others() 
         assert_eq!(read_at(&here, 500_000, 4), [round, round + 100, round + 100, round + 100]);
     }
     // Where it ends, too.
-    here.write_all_at(b"end", 2 << 20).unwrap();
-    assert_eq!(there.metadata().unwrap().len(), (2 << 20) + 3);
-    assert_eq!(fs::metadata(b.at("large")).unwrap().len(), (2 << 20) + 3);
-    assert_eq!(read_at(&there, 2 << 20, 100), b"end");
+    here.write_all_at(b"end", 17 << 20).unwrap();
+    assert_eq!(there.metadata().unwrap().len(), (17 << 20) + 3);
+    assert_eq!(fs::metadata(b.at("large")).unwrap().len(), (17 << 20) + 3);
+    assert_eq!(read_at(&there, 17 << 20, 100), b"end");
     let large: Vec<u8> = (0..900_000u32).map(|n| (n % 249) as u8).collect();
-    there.write_all_at(&large, 3 << 20).unwrap();
-    assert_eq!(here.metadata().unwrap().len(), (3 << 20) + 900_000);
-    assert!(read_at(&here, 3 << 20, 1 << 20) == large);
+    there.write_all_at(&large, 20 << 20).unwrap();
+    assert_eq!(here.metadata().unwrap().len(), (20 << 20) + 900_000);
+    assert!(read_at(&here, 20 << 20, 1 << 20) == large);
     there.set_len(300_000).unwrap();
     assert_eq!(here.metadata().unwrap().len(), 300_000);
     assert_eq!(read_at(&here, 299_999, 10).len(), 1);
@@ -388,24 +391,37 @@ fn a_large_file_that_one_machine_has_open_is_read_and_written_there_by_others() 
 }
 
 #[test]
-fn who_has_a_large_file_open_only_to_read_sees_what_others_write_into_it() {
+fn a_large_file_that_is_only_read_is_in_the_cache_of_everybody_who_reads_it() {
     let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
-    fs::write(a.at("large"), vec![7; 1 << 20]).unwrap();
-    let before = fs::metadata(a.at("large")).unwrap();
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
     let here = File::open(a.at("large")).unwrap();
-    assert_eq!(a.tree.homes(), 1);
-    let after = fs::metadata(b.at("large")).unwrap();
-    assert_eq!((before.mtime(), before.mtime_nsec()), (after.mtime(), after.mtime_nsec()));
-    assert_eq!(read_at(&here, 0, 3), [7; 3]);
+    assert_eq!(a.tree.homes(), 0);
+    let there = File::open(b.at("large")).unwrap();
+    assert_eq!((read_at(&here, 0, 3), read_at(&there, 0, 3)), (vec![7; 3], vec![7; 3]));
     fs::write(b.at("large"), b"short").unwrap();
-    assert_eq!(read_at(&here, 0, 10), b"short");
-    assert_eq!(fs::read(b.at("large")).unwrap(), b"short");
+    assert_eq!((read_at(&here, 0, 10), read_at(&there, 0, 10)), (b"short".into(), b"short".into()));
+}
+
+#[test]
+fn that_bytes_are_used_where_they_are_changes_no_times() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
+    let times = |path: PathBuf| {
+        let meta = fs::metadata(path).unwrap();
+        (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec())
+    };
+    let before = times(a.at("large"));
+    let here = OpenOptions::new().write(true).open(a.at("large")).unwrap();
+    assert_eq!(a.tree.homes(), 1);
+    assert_eq!(times(b.at("large")), before);
+    drop(here);
+    assert_eq!([times(a.at("large")), times(b.at("large"))], [before; 2]);
 }
 
 #[test]
 fn a_file_that_others_have_open_is_not_used_by_a_kernel_alone() {
     let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
-    fs::write(a.at("large"), vec![7; 1 << 20]).unwrap();
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
     let there = File::open(b.at("large")).unwrap();
     let here = OpenOptions::new().read(true).write(true).open(a.at("large")).unwrap();
     assert_eq!((a.tree.homes(), b.tree.homes()), (0, 0));
@@ -417,7 +433,7 @@ fn a_file_that_others_have_open_is_not_used_by_a_kernel_alone() {
 fn nothing_that_two_machines_append_to_a_large_file_is_lost() {
     const LINES: usize = 300;
     let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
-    fs::write(a.at("log"), vec![b'.'; 200_000]).unwrap();
+    fs::write(a.at("log"), vec![b'.'; LARGE]).unwrap();
     let here = OpenOptions::new().append(true).open(a.at("log")).unwrap();
     assert_eq!(a.tree.homes(), 1);
     let there = OpenOptions::new().append(true).open(b.at("log")).unwrap();
@@ -430,7 +446,7 @@ fn nothing_that_two_machines_append_to_a_large_file_is_lost() {
     writers.into_iter().for_each(|writer| writer.join().unwrap());
     for one in [&a, &b] {
         let bytes = fs::read(one.at("log")).unwrap();
-        let mut lines: Vec<&[u8]> = bytes[200_000..].chunks(6).collect();
+        let mut lines: Vec<&[u8]> = bytes[LARGE..].chunks(6).collect();
         lines.sort_unstable();
         let all =
             ['a', 'b'].into_iter().flat_map(|who| (0..LINES).map(move |n| format!("{who}{n:05}")));

@@ -13,6 +13,9 @@ use crate::{
     wires::Wires,
 };
 
+/// So much is worth it.
+const LARGE: usize = 16 << 20;
+
 /// The five bytes at an offset.
 fn five(file: &File, offset: u64) -> std::io::Result<[u8; 5]> {
     let mut bytes = [0; 5];
@@ -28,7 +31,7 @@ fn a_large_file_that_a_killed_machine_had_open_can_be_replaced_and_is_all_there_
     }
     let mut spread = Spread::new(Wires::new(4), 4);
     let names = ["large", "removed", "replaced"];
-    names.iter().for_each(|name| fs::write(spread.at(1, name), vec![7; 1 << 20]).unwrap());
+    names.iter().for_each(|name| fs::write(spread.at(1, name), vec![7; LARGE]).unwrap());
     let open = |machine, name| {
         OpenOptions::new().read(true).write(true).open(spread.at(machine, name)).unwrap()
     };
@@ -44,7 +47,7 @@ fn a_large_file_that_a_killed_machine_had_open_can_be_replaced_and_is_all_there_
     // Nobody knows what has become of it meanwhile, and nobody is told old bytes.
     let failed = five(&there, 10).unwrap_err();
     assert_ne!(failed.kind(), std::io::ErrorKind::UnexpectedEof, "{failed}");
-    assert_eq!(fs::metadata(spread.at(3, "large")).unwrap().len(), 1 << 20);
+    assert_eq!(fs::metadata(spread.at(3, "large")).unwrap().len(), LARGE as u64);
     fs::remove_file(spread.at(3, "removed")).unwrap();
     fs::write(spread.at(3, "new"), "new").unwrap();
     fs::rename(spread.at(3, "new"), spread.at(3, "replaced")).unwrap();
@@ -58,7 +61,7 @@ fn a_large_file_that_a_killed_machine_had_open_can_be_replaced_and_is_all_there_
     there.write_all_at(b"after", 40).unwrap();
     for machine in 0..4 {
         let bytes = fs::read(spread.at(machine, "large")).unwrap();
-        assert_eq!(bytes.len(), 1 << 20);
+        assert_eq!(bytes.len(), LARGE);
         let all = [10, 20, 30, 40].map(|at| &bytes[at..at + 5]);
         assert_eq!(all, [b"again", b"there", b"later", b"after"], "machine {machine}");
         assert_eq!(fs::read_to_string(spread.at(machine, "replaced")).unwrap(), "new");
@@ -83,7 +86,7 @@ fn a_machine_of_one_user_has_another_write_what_that_user_may() {
     two.start(&[]);
     ask(&two, &["user", "agree", &alice]);
 
-    fs::write(one.at("team"), vec![b'.'; 1 << 20]).unwrap();
+    fs::write(one.at("team"), vec![b'.'; LARGE]).unwrap();
     chown(one.at("team"), None, Some(TEAM)).unwrap();
     fs::set_permissions(one.at("team"), fs::Permissions::from_mode(0o664)).unwrap();
     let here = OpenOptions::new().read(true).write(true).open(one.at("team")).unwrap();

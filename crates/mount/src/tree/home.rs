@@ -37,6 +37,9 @@ use super::{
     shared::{PATIENCE, PAUSE},
 };
 
+/// For a smaller file that exists it is not worth a decision of the group, which takes as long as its daemon takes to
+/// write so much.
+const WORTH_MIN: u64 = 16 << 20;
 /// Whoever is told that bytes do not change where the directory says asks again for so long, and this often.
 const DOUBT: Duration = Duration::from_secs(10);
 const DOUBT_PAUSE: Duration = Duration::from_millis(5);
@@ -73,7 +76,8 @@ impl Tree {
     }
 
     /// Has the group decide that the bytes of a file change here without a word, if the kernel could use them by
-    /// itself; whether it has. To be called by whoever opens it, without its lock.
+    /// itself; whether it has. What is only read everybody's kernel may keep as well. To be called by whoever opens
+    /// it, without its lock.
     pub(super) fn settle_home(
         &self,
         open: &Open,
@@ -82,8 +86,8 @@ impl Tree {
         caller: &Caller,
     ) -> bool {
         let is_ours = record.content.home == Some(self.desk.me());
-        let is_large = record.content.size > self.settings.small_max as u64;
-        if !is_ours || !is_large {
+        let is_worth_it = purpose.writes && record.content.size >= WORTH_MIN;
+        if !is_ours || !is_worth_it {
             return false;
         }
         {
