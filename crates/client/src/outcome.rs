@@ -73,12 +73,13 @@ impl Client {
                     {
                         reply = Reply::Nameless(Arc::clone(before));
                     }
-                    let act = &operation.act;
-                    if matches!(
-                        act,
-                        Act::SetAttr { .. } | Act::SetContent { .. } | Act::Keep { .. }
-                    ) && self.facts.is_whole(&file)
-                    {
+                    let is_told = match operation.act {
+                        Act::SetAttr { .. } | Act::SetContent { .. } => self.facts.is_whole(&file),
+                        // Of its content, which is known.
+                        Act::Keep { .. } => true,
+                        _ => false,
+                    };
+                    if is_told {
                         reply = Reply::Changed(Arc::clone(&record));
                     }
                     self.facts.set_file(&file, record);

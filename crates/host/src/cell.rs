@@ -13,7 +13,6 @@ use std::{
 
 use base::{Digest, Domain, FileId, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
-use directory::Actor;
 use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
 use lease::Client;
 use node::{Book, Identity, Join, Whereabouts};
@@ -136,6 +135,24 @@ pub enum Done {
     Refused(u16),
     /// The bytes do not change here without a word, or not any more.
     Away,
+    /// There is too much to do just now.
+    Busy,
+}
+
+/// Something that another machine wants done to the bytes of a file here.
+pub struct Plea<'a> {
+    /// For whom that machine acts.
+    pub users: &'a Users,
+    /// The number of the file.
+    pub serial: u64,
+    /// The file.
+    pub file: &'a FileId,
+    /// On whose behalf: user and group.
+    pub who: (u32, u32),
+    /// What.
+    pub deed: Deed,
+    /// Whether that machine still waits. If it does not, it believes that nothing was done, or asks again.
+    pub is_awaited: &'a dyn Fn() -> bool,
 }
 
 /// What one machine asks another, out of turn.
@@ -154,15 +171,6 @@ pub(crate) enum Errand {
     },
     /// "What you sent of this file is not what the directory says. Look at it."
     Look(FileId),
-    /// "Do this to the bytes of the file, which change where you are."
-    Do {
-        /// The file.
-        file: FileId,
-        /// For whom.
-        actor: Actor,
-        /// What.
-        deed: Deed,
-    },
     /// "Who is that?"
     Who(Whom),
     /// "The authority says this."
@@ -175,6 +183,17 @@ pub(crate) enum Errand {
     People,
     /// "My certificate has to be renewed."
     Renew,
+    /// "Do this to the bytes of the file, which change where you are."
+    Do {
+        /// The number of the file.
+        serial: u64,
+        /// The file.
+        file: FileId,
+        /// On whose behalf: user and group.
+        who: (u32, u32),
+        /// What.
+        deed: Deed,
+    },
 }
 
 /// A user of the cell, or who was one.
@@ -206,8 +225,6 @@ pub(crate) enum Answer {
     Bytes(Vec<u8>),
     /// "I will, soon."
     Looking,
-    /// "This came of it."
-    Done(Done),
     /// "This one."
     Machine(Neighbour),
     /// "So be it."
@@ -220,6 +237,8 @@ pub(crate) enum Answer {
     People(Vec<Person>),
     /// "It is."
     Renewed(Renewal),
+    /// "This came of it."
+    Done(Done),
 }
 
 /// What a machine that has joined has to know.
@@ -524,7 +543,7 @@ impl Reception for Nobody {
 
     fn on_frame(&self, _: &PublicKey, _: Lane, _: Vec<u8>) {}
 
-    fn on_ask(&self, _: &Asker, _: Vec<u8>) -> Vec<u8> {
+    fn on_ask(&self, _: &Asker, _: Vec<u8>, _: &dyn Fn() -> bool) -> Vec<u8> {
         Vec::new()
     }
 }

@@ -230,9 +230,47 @@ impl Content {
 
     /// Keeps bytes that were written to a file and can't be told of any more, for their owner; where.
     pub fn rescue(&self, serial: u64, bytes: &mut dyn io::Read) -> Result<PathBuf, Failure> {
-        let home = self.directory.parent().unwrap_or(&self.directory);
-        let name = format!("{}-inode-{serial}.bytes", crate::Clock.wall());
-        Keepsakes::of(home).keep(&name, bytes)
+        self.keepsakes().keep(&Content::keepsake(serial), bytes)
+    }
+
+    /// Keeps the backing file of a file for its owner, in place of here; where, if it has one.
+    pub fn rescue_backing(&self, serial: u64) -> Result<Option<PathBuf>, Failure> {
+        if self.backing(serial)?.is_none() {
+            return Ok(None);
+        }
+        let path = backing_path(&self.files, serial);
+        let kept = self.keepsakes().adopt(&Content::keepsake(serial), &path)?;
+        self.remove(serial)?;
+        Ok(Some(kept))
+    }
+
+    /// Removes what a file has here, but for its backing file, if it has one: that is somewhere else from now on, until
+    /// the contents are next opened. Programs that write it past us go on doing so.
+    pub fn set_aside(&self, serial: u64) -> Result<Option<PathBuf>, Failure> {
+        if self.backing(serial)?.is_none() {
+            return Ok(None);
+        }
+        let name = format!("aside.{}", self.names.fetch_add(1, Ordering::Relaxed));
+        let aside = self.files.join("new").join(name);
+        fs::rename(backing_path(&self.files, serial), &aside)
+            .map_err(Failure::of("can't rename", &aside))?;
+        self.remove(serial)?;
+        Ok(Some(aside))
+    }
+
+    /// Keeps what was set aside of a file, for its owner; where.
+    pub fn keep_aside(&self, serial: u64, aside: &Path) -> Result<PathBuf, Failure> {
+        let kept = self.keepsakes().adopt(&Content::keepsake(serial), aside)?;
+        remove_file(aside)?;
+        Ok(kept)
+    }
+
+    fn keepsakes(&self) -> Keepsakes {
+        Keepsakes::of(self.directory.parent().unwrap_or(&self.directory))
+    }
+
+    fn keepsake(serial: u64) -> String {
+        format!("{}-inode-{serial}.bytes", crate::Clock.wall())
     }
 
     /// Removes whatever a file has here.

@@ -22,11 +22,11 @@ use directory::{
     record::Content,
 };
 use lease::Scope;
-use overlay::{Profile, Users};
+use overlay::Profile;
 use wire::Message;
 
 use crate::{
-    cell::{Deed, Done},
+    cell::{Done, Plea},
     clock::Clock,
     group::Post,
     mailbox::Mailbox,
@@ -51,9 +51,9 @@ pub trait Memory: Send + Sync {
     fn recalled(&self, wanted: Wanted);
     /// The directory may not know of the bytes that these files have here.
     fn look(&self, files: Vec<FileId>);
-    /// Another machine, which acts for these users, asks for something to be done to the bytes of a file. Unlike the
-    /// others this may call the client, and wait.
-    fn serve(&self, users: &Users, file: &FileId, actor: &Actor, deed: Deed) -> Done;
+    /// Another machine wants something done to the bytes of a file. Unlike the others this may call the client, and
+    /// wait.
+    fn serve(&self, plea: Plea<'_>) -> Done;
 }
 
 /// What the client says to its group.
@@ -290,15 +290,9 @@ impl Desk {
         memory.map(|memory| memory.look(files)).is_some()
     }
 
-    /// Another machine asks for something to be done to the bytes of a file; nothing, if nobody has mounted the tree.
-    pub(crate) fn do_deed(
-        &self,
-        users: &Users,
-        file: &FileId,
-        actor: &Actor,
-        deed: Deed,
-    ) -> Option<Done> {
-        Some(self.memory()?.serve(users, file, actor, deed))
+    /// Another machine wants something done to the bytes of a file; nothing, if nobody has mounted the tree.
+    pub(crate) fn serve_plea(&self, plea: Plea<'_>) -> Option<Done> {
+        Some(self.memory()?.serve(plea))
     }
 
     /// Whether the machine acts for any user.

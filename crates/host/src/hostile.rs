@@ -26,7 +26,6 @@ fn is_one<T: BorshSerialize + BorshDeserialize>(bytes: &[u8]) -> bool {
 /// Bytes that are read as something.
 pub fn samples() -> Vec<Vec<u8>> {
     use base::{FileId, SecretKey};
-    use directory::Actor;
     use lease::Client;
     use overlay::{
         Consent, Decree, Enrolment, Invitation, Patrons, Profile, Renewal, Revocation, Terms,
@@ -78,10 +77,11 @@ pub fn samples() -> Vec<Vec<u8>> {
         Errand::Decree(Box::new(Decree::Enrol(enrolment))),
         Errand::People,
         Errand::Renew,
-        Errand::Do { file: FileId::ROOT, actor: Actor::ROOT, deed: Deed::Sync },
+        Errand::Do { serial: 4, file: FileId::ROOT, who: (0, 0), deed: Deed::Sync },
         Errand::Do {
+            serial: 4,
             file: FileId::ROOT,
-            actor: Actor::ROOT,
+            who: (1, 2),
             deed: Deed::Write { offset: Some(1), bytes: vec![2] },
         },
     ];

@@ -65,15 +65,31 @@ impl Keepsakes {
         kept
     }
 
-    /// Keeps bytes under a name, all or none; where.
-    pub(crate) fn keep(&self, name: &str, bytes: &mut dyn Read) -> Result<PathBuf, Failure> {
+    /// Where a file of this name goes, and how many bytes it may have.
+    fn room_for(&self, name: &str) -> Result<(PathBuf, u64), Failure> {
         let kept = self.kept();
         let path = self.directory.join(name);
-        let full = || Failure::of("there is no room for", &path)(Errno::NOSPC.into());
-        if kept.files >= self.files_max {
-            return Err(full());
+        match kept.files < self.files_max {
+            true => Ok((path, self.bytes_max.saturating_sub(kept.bytes))),
+            false => Err(full(&path)),
         }
-        let room = self.bytes_max.saturating_sub(kept.bytes);
+    }
+
+    /// Keeps a file as it is under one more name; where.
+    pub(crate) fn adopt(&self, name: &str, file: &Path) -> Result<PathBuf, Failure> {
+        let (path, room) = self.room_for(name)?;
+        let length = fs::metadata(file).map_err(Failure::of("can't look at", file))?.len();
+        if length > room {
+            return Err(full(&path));
+        }
+        fs::create_dir_all(&self.directory).map_err(Failure::of("can't make", &self.directory))?;
+        fs::hard_link(file, &path).map_err(Failure::of("can't make", &path))?;
+        Ok(path)
+    }
+
+    /// Keeps bytes under a name, all or none; where.
+    pub(crate) fn keep(&self, name: &str, bytes: &mut dyn Read) -> Result<PathBuf, Failure> {
+        let (path, room) = self.room_for(name)?;
         let made = self.write(&path, &mut bytes.take(room.saturating_add(1)));
         let is_ours = !made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
         if is_ours && !made.as_ref().is_ok_and(|copied| *copied <= room) {
@@ -82,7 +98,7 @@ impl Keepsakes {
         }
         match made {
             Ok(copied) if copied <= room => Ok(path),
-            Ok(_) => Err(full()),
+            Ok(_) => Err(full(&path)),
             Err(error) => Err(Failure::of("can't write", &path)(error)),
         }
     }
@@ -109,6 +125,10 @@ impl Keepsakes {
         replace(&path, last.as_bytes())?;
         Ok(path)
     }
+}
+
+fn full(path: &Path) -> Failure {
+    Failure::of("there is no room for", path)(Errno::NOSPC.into())
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ mod neighbours;
 mod recover;
 mod registrar;
 
-pub use cell::{Deed, Done};
+pub use cell::{Deed, Done, Plea};
 pub use clock::Clock;
 pub use content::Content;
 pub use control::{Control, ask};

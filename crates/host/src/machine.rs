@@ -241,7 +241,7 @@ impl Machine {
         });
         let (desk, keeper) = Desk::start(settings, clock, Arc::clone(&inbox), on_lost);
         desk.serve(served);
-        neighbours.serve(&desk);
+        neighbours.know_desk(&desk);
         let served = Arc::clone(&desk);
         let server = thread::Builder::new().name("group".into());
         let server = server.spawn(move || group.run(&served));

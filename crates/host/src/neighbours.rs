@@ -6,12 +6,14 @@
 use std::{
     collections::BTreeMap,
     os::unix::fs::FileExt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use base::{Digest, Domain, FileId, Hasher, PublicKey};
-use directory::Actor;
 use group::Roll;
 use lease::Client;
 use node::Book;
@@ -19,7 +21,7 @@ use overlay::{Profile, Users};
 
 use crate::{
     Content, Desk, Failure, Network,
-    cell::{ANSWER_BYTES_MAX, Answer, Deed, Done, Errand, Neighbour, Person, Whom},
+    cell::{ANSWER_BYTES_MAX, Answer, Deed, Done, Errand, Neighbour, Person, Plea, Whom},
 };
 
 const CONTENT: Domain = Domain::new("content of a file v1");
@@ -30,6 +32,10 @@ const RATE_MIN: u64 = 256 << 10;
 /// How long to wait for a piece.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// So many pleas are served at a time. Each may wait for the group or a disk, and of the threads that answer others
+/// there is one more, for whoever wants something else.
+const PLEAS_MAX: usize = 3;
+
 /// After so long it is asked again for whom a machine acts.
 const USERS_AGE_MAX: Duration = Duration::from_secs(60);
 
@@ -37,6 +43,24 @@ const USERS_AGE_MAX: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub struct Neighbours {
     known: Mutex<Known>,
+    /// How many pleas are just being served. At most [`PLEAS_MAX`].
+    pleas: AtomicUsize,
+}
+
+/// One of those who may serve a plea at a time.
+struct Turn<'a>(&'a AtomicUsize);
+
+impl Turn<'_> {
+    fn of(count: &AtomicUsize) -> Option<Turn<'_>> {
+        let turn = Turn(count);
+        (count.fetch_add(1, Ordering::AcqRel) < PLEAS_MAX).then_some(turn)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// As many as the cell has machines.
@@ -74,29 +98,20 @@ impl Neighbours {
     ) -> Result<(), Failure> {
         let nowhere = || Failure::Unfit("nobody has the bytes".into());
         let home = content.home.ok_or_else(nowhere)?;
-        let key = match self.recall(Whom::Client(home)) {
-            Some(machine) => machine.key,
-            None => self.find(Whom::Client(home))?.key,
-        };
-        let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
         let mut hasher = Hasher::new(CONTENT);
         let mut offset = 0;
         let most = PATIENCE * 3 + Duration::from_secs(content.size / RATE_MIN);
         let start = Instant::now();
         while offset < content.size {
-            if start.elapsed() > most {
-                let what = "it sends too slowly; look at the network between here and there".into();
-                return Err(Failure::Peer { who: format!("{key:?}"), what });
-            }
             let length = PIECE.min(content.size - offset);
-            let errand = base::encode(&Errand::Read { serial, offset, length });
-            let answer = network.ask(&key, errand.clone(), PATIENCE).or_else(|failure| {
-                // It may be somewhere else by now.
-                self.find(Whom::Client(home)).map_err(|_| failure)?;
-                network.ask(&key, errand, PATIENCE)
-            })?;
+            let errand = Errand::Read { serial, offset, length };
+            let (key, answer) = self.ask_home(home, &errand, PATIENCE, true)?;
             let amiss = |what: String| Failure::Peer { who: format!("{key:?}"), what };
-            match base::decode(&answer, ANSWER_BYTES_MAX)? {
+            match answer {
+                _ if start.elapsed() > most => {
+                    let what = "it sends too slowly; look at the network between here and there";
+                    return Err(amiss(what.into()));
+                }
                 Answer::Bytes(bytes) if bytes.len() as u64 == length => {
                     hasher.update(&bytes);
                     take(&bytes)?;
@@ -110,68 +125,80 @@ impl Neighbours {
             true => {
                 // It may have died before the directory heard of what it had written. If it does not answer, this
                 // is asked again.
-                _ = network.ask(&key, base::encode(&Errand::Look(file.clone())), PATIENCE);
-                Err(Failure::Unlike { who: format!("{key:?}") })
+                let looked = self.ask_home(home, &Errand::Look(file.clone()), PATIENCE, false);
+                let who =
+                    looked.map_or_else(|_| format!("{home:?}"), |(key, _)| format!("{key:?}"));
+                Err(Failure::Unlike { who })
             }
             false => Ok(()),
         }
     }
 
-    /// Has something done to the bytes of a file that change at their home without a word.
+    /// Has something done to the bytes of a file that change at their home without a word, on behalf of a user and a
+    /// group.
     pub fn do_at_home(
         &self,
         home: Client,
-        file: &FileId,
-        actor: &Actor,
-        deed: Deed,
+        (serial, file): (u64, &FileId),
+        who: (u32, u32),
+        deed: &Deed,
         patience: Duration,
     ) -> Result<Done, Failure> {
+        // What is written at the end is written once: it may have been done though nobody has heard of it.
+        let may_repeat = !matches!(deed, Deed::Write { offset: None, .. });
+        let errand = Errand::Do { serial, file: file.clone(), who, deed: deed.clone() };
+        let (key, answer) = self.ask_home(home, &errand, patience, may_repeat)?;
+        let what = match answer {
+            Answer::Done(done) => return Ok(done),
+            Answer::Refused(what) => what,
+            _ => "it answers something else".into(),
+        };
+        Err(Failure::Peer { who: format!("{key:?}"), what })
+    }
+
+    /// Asks the machine that is this client.
+    fn ask_home(
+        &self,
+        home: Client,
+        errand: &Errand,
+        patience: Duration,
+        may_repeat: bool,
+    ) -> Result<(PublicKey, Answer), Failure> {
         let key = match self.recall(Whom::Client(home)) {
             Some(machine) => machine.key,
             None => self.find(Whom::Client(home))?.key,
         };
         let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
-        // What is written is written once: it may have been done though nobody has heard of it.
-        let may_repeat = !matches!(deed, Deed::Write { offset: None, .. });
-        let errand = Errand::Do { file: file.clone(), actor: actor.clone(), deed };
-        let errand = base::encode(&errand);
-        let answer = network.ask(&key, errand.clone(), patience).or_else(|failure| {
-            if !may_repeat {
-                return Err(failure);
+        let bytes = base::encode(errand);
+        let answer = match network.ask(&key, bytes.clone(), patience) {
+            Err(failure) if may_repeat => {
+                // It may be somewhere else by now.
+                self.find(Whom::Client(home)).map_err(|_| failure)?;
+                network.ask(&key, bytes, patience)
             }
-            // It may be somewhere else by now.
-            self.find(Whom::Client(home)).map_err(|_| failure)?;
-            network.ask(&key, errand, patience)
-        })?;
-        match base::decode(&answer, ANSWER_BYTES_MAX)? {
-            Answer::Done(done) => Ok(done),
-            Answer::Refused(what) => Err(Failure::Peer { who: format!("{key:?}"), what }),
-            _ => {
-                let what = "it answers something else".into();
-                Err(Failure::Peer { who: format!("{key:?}"), what })
-            }
-        }
+            answer => answer,
+        };
+        Ok((key, base::decode(&answer?, ANSWER_BYTES_MAX)?))
     }
 
-    /// Another machine has something done to the bytes of a file here.
-    pub(crate) fn serve_deed(
-        &self,
-        from: &PublicKey,
-        file: &FileId,
-        actor: &Actor,
-        deed: Deed,
-    ) -> Answer {
-        let users = match deed.is_change() {
+    /// Another machine wants something done to the bytes of a file here.
+    pub(crate) fn serve(&self, from: &PublicKey, plea: Plea<'_>) -> Answer {
+        let Some(_turn) = Turn::of(&self.pleas) else { return Answer::Done(Done::Busy) };
+        let users = match plea.deed.is_change() {
             true => self.acts_for(from),
             false => Users::Any,
         };
         let desk = self.known().desk.upgrade();
-        let done = desk.and_then(|desk| desk.do_deed(&users, file, actor, deed));
-        // Where nothing is mounted nobody writes past anybody.
-        Answer::Done(done.unwrap_or(Done::Away))
+        match desk.and_then(|desk| desk.serve_plea(Plea { users: &users, ..plea })) {
+            Some(done) => Answer::Done(done),
+            // Programs of before may still write it, and nobody here sees that.
+            None => Answer::Refused(
+                "nothing is mounted there, so nobody can look after the file".into(),
+            ),
+        }
     }
 
-    /// For whom another machine acts, as it was at most [`USERS_AGE_MAX`] ago.
+    /// For whom another machine acts, as it was at most [`USERS_AGE_MAX`] ago, or when the group last said.
     fn acts_for(&self, key: &PublicKey) -> Users {
         let nobody = || Users::These(BTreeMap::new());
         let is_old = {
@@ -213,7 +240,7 @@ impl Neighbours {
         }
     }
 
-    pub(crate) fn serve(&self, desk: &Arc<Desk>) {
+    pub(crate) fn know_desk(&self, desk: &Arc<Desk>) {
         self.known().desk = Arc::downgrade(desk);
     }
 
@@ -429,10 +456,11 @@ mod tests {
             Errand::Look(FileId::ROOT),
             Errand::Do {
                 file: FileId::ROOT,
-                actor: Actor::ROOT,
+                serial: 7,
+                who: (5, 6),
                 deed: Deed::Write { offset: Some(3), bytes: vec![1, 2] },
             },
-            Errand::Do { file: FileId::ROOT, actor: Actor::ROOT, deed: Deed::Tell },
+            Errand::Do { serial: 7, file: FileId::ROOT, who: (0, 0), deed: Deed::Tell },
             Errand::Who(Whom::Client(client)),
             Errand::Who(Whom::Key(key)),
             Errand::Survivor,

@@ -103,8 +103,9 @@ pub trait Reception: Send + Sync + 'static {
     /// A frame has come. Called on the network's own thread, so it must be quick, and drop what it has no
     /// room for.
     fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>);
-    /// Answers a request. Called on one of few threads that are there for it.
-    fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8>;
+    /// Answers a request. Called on one of few threads that are there for it. Whether somebody still waits for the
+    /// answer can be asked at any time.
+    fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8>;
 }
 
 /// The network of one machine. It ends when this is dropped.

@@ -42,6 +42,16 @@ pub(crate) fn of_host(failure: host::Failure) -> Errno {
     Errno::from_raw_os_error(failure.errno())
 }
 
+/// As another machine says it, which may say anything.
+pub(crate) fn of_peer(errno: u16) -> Errno {
+    /// The last that there is on Linux.
+    const LAST: u16 = Errno::HWPOISON.raw_os_error() as u16;
+    match errno {
+        1..=LAST => Errno::from_raw_os_error(i32::from(errno)),
+        _ => Errno::IO,
+    }
+}
+
 /// Of a file that could not be used.
 pub(crate) fn of_file(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
@@ -60,6 +70,15 @@ mod tests {
         for failure in refusals.chain([Failure::Lost, Failure::Busy, Failure::TooManyOpen]) {
             let is_named = NAMES.iter().any(|(name, _)| *name == failure.errno());
             assert!(is_named, "{failure:?} is {} to a program", failure.errno());
+        }
+    }
+
+    #[test]
+    fn whatever_another_machine_says_is_a_number_that_programs_know() {
+        assert_eq!(of_peer(28), Errno::NOSPC);
+        assert_eq!(of_peer(133), Errno::HWPOISON);
+        for unknown in [0, 134, 512, 4_095, 4_096, u16::MAX] {
+            assert_eq!(of_peer(unknown), Errno::IO, "{unknown}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! lock of a table while something is asked of the client or of a disk.
 
 mod attributes;
+mod away;
 mod body;
 mod contended;
 mod data;
@@ -18,6 +19,7 @@ mod locks;
 mod names;
 mod opening;
 mod opens;
+mod outlived;
 mod regain;
 mod room;
 mod shared;
@@ -52,6 +54,7 @@ use inodes::Inodes;
 use listing::Listings;
 use locks::Locks;
 use opens::Opens;
+use outlived::Outlived;
 use room::Gauge;
 
 /// How a tree behaves.
@@ -102,6 +105,7 @@ pub struct Tree {
     /// of their size may be old. Taken out as they are looked at.
     stale: Mutex<BTreeSet<u64>>,
     has_stale: AtomicBool,
+    outlived: Outlived,
     /// Told when something changed that the kernel has not asked for.
     on_changed: OnceLock<Box<Tell>>,
     /// Told what the kernel must not believe from this moment on, without waiting for anything.
@@ -155,6 +159,7 @@ impl Tree {
             has_direct: AtomicBool::new(false),
             has_stale: AtomicBool::new(!stale.is_empty()),
             stale: Mutex::new(stale),
+            outlived: Outlived::default(),
             on_changed: OnceLock::new(),
             on_forgotten: OnceLock::new(),
             on_mapped: OnceLock::new(),
@@ -223,6 +228,7 @@ impl Tree {
             self.settle_old(&open);
             self.refresh_mapped(&open);
         }
+        self.look_at_outlived();
         self.remove_doomed();
     }
 
@@ -231,6 +237,7 @@ impl Tree {
     /// being stored: the first error is told, and calling this again tries again.
     pub fn finish(&self) -> Result<(), Errno> {
         self.finish_early();
+        self.look_at_outlived();
         let mut stored = Ok(());
         for open in self.opens.all() {
             stored = stored.and(self.finish_open(&open));

@@ -453,3 +453,57 @@ fn nothing_that_two_machines_append_to_a_large_file_is_lost() {
         assert!(lines.into_iter().eq(all.collect::<Vec<_>>().iter().map(|line| line.as_bytes())));
     }
 }
+
+#[test]
+fn a_large_file_can_be_opened_by_many_at_once_where_it_is() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
+    for round in 0..10u8 {
+        let write = |place: u64| {
+            let path = a.at("large");
+            thread::spawn(move || {
+                let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+                file.write_all_at(&[round; 3], place * 1_000).unwrap();
+                assert_eq!(read_at(&file, place * 1_000, 3), [round; 3]);
+            })
+        };
+        let writers: Vec<_> = (0..8).map(write).collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        let there = File::open(b.at("large")).unwrap();
+        for place in 0..8 {
+            assert_eq!(read_at(&there, place * 1_000, 3), [round; 3]);
+        }
+    }
+}
+
+#[test]
+fn times_that_are_set_elsewhere_are_not_undone_by_what_was_written_before() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
+    let here = OpenOptions::new().read(true).write(true).open(a.at("large")).unwrap();
+    let there = OpenOptions::new().read(true).write(true).open(b.at("large")).unwrap();
+    here.write_all_at(b"here", 10).unwrap();
+    there.write_all_at(b"there", 20).unwrap();
+    let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    there.set_modified(long_ago).unwrap();
+    for one in [&a, &b] {
+        assert_eq!(fs::metadata(one.at("large")).unwrap().modified().unwrap(), long_ago);
+    }
+    drop((here, there));
+    assert_eq!(fs::metadata(b.at("large")).unwrap().modified().unwrap(), long_ago);
+}
+
+#[test]
+fn what_can_not_be_done_to_bytes_elsewhere_is_refused_and_fetches_nothing() {
+    let Some((a, b)) = two().filter(|_| has_passthrough()) else { return };
+    fs::write(a.at("large"), vec![7; LARGE]).unwrap();
+    let here = OpenOptions::new().read(true).write(true).open(a.at("large")).unwrap();
+    let there = OpenOptions::new().read(true).write(true).open(b.at("large")).unwrap();
+    let flags = rustix::fs::FallocateFlags::empty();
+    let refused = rustix::fs::fallocate(&there, flags, 0, 2 * LARGE as u64);
+    assert_eq!(refused, Err(rustix::io::Errno::OPNOTSUPP));
+    assert_eq!(a.tree.homes(), 1);
+    there.write_all_at(b"there", 20).unwrap();
+    there.sync_all().unwrap();
+    assert_eq!(read_at(&here, 20, 5), b"there");
+}

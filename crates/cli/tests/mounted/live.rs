@@ -53,7 +53,7 @@ fn a_large_file_that_a_killed_machine_had_open_can_be_replaced_and_is_all_there_
     fs::rename(spread.at(3, "new"), spread.at(3, "replaced")).unwrap();
     // The kernel lets whoever has it open there go on, though nobody is there.
     home.write_all_at(b"later", 30).unwrap();
-    drop((home, removed, replaced));
+    drop((removed, replaced));
 
     spread.machines[1].start(&[]);
     until("its being there again", || five(&there, 10).is_ok());
@@ -66,6 +66,75 @@ fn a_large_file_that_a_killed_machine_had_open_can_be_replaced_and_is_all_there_
         assert_eq!(all, [b"again", b"there", b"later", b"after"], "machine {machine}");
         assert_eq!(fs::read_to_string(spread.at(machine, "replaced")).unwrap(), "new");
         assert!(!spread.at(machine, "removed").exists());
+    }
+    spread.await_well();
+
+    // A program of before goes on all the same: in vain, but what it writes is kept.
+    home.write_all_at(b"alone", 50).unwrap();
+    assert_eq!(&five(&there, 50).unwrap(), &[7; 5]);
+    until("its being kept", || spread.lost(1) == 1);
+    home.write_all_at(b"again", 60).unwrap();
+    let recovery = fs::read_dir(spread.machines[1].home.join("recovery")).unwrap();
+    let kept = fs::read(recovery.last().unwrap().unwrap().path()).unwrap();
+    assert_eq!((&kept[50..55], &kept[60..65]), (&b"alone"[..], &b"again"[..]));
+}
+
+#[test]
+fn what_programs_of_a_killed_machine_go_on_to_write_is_seen_by_all_while_nobody_else_writes() {
+    if !can_mount() || !needs_root() {
+        return;
+    }
+    let (mut one, mut two) = (Cell::idle(None), Cell::idle(None));
+    ask(&one, &["init", "--listen", "127.0.0.1"]);
+    one.start(&[]);
+    let code = ask(&one, &["invite"]);
+    ask(&two, &["join", code.trim()]);
+    two.start(&[]);
+    fs::write(one.at("large"), vec![7; LARGE]).unwrap();
+    let home = OpenOptions::new().read(true).write(true).open(one.at("large")).unwrap();
+    one.kill();
+    one.start(&[]);
+    until("its being there again", || fs::metadata(two.at("large")).is_ok());
+    let there = File::open(two.at("large")).unwrap();
+    assert_eq!(&five(&there, 0).unwrap(), &[7; 5]);
+    let end = LARGE as u64 + 100;
+    home.write_all_at(b"later", end).unwrap();
+    until("the later end", || fs::metadata(two.at("large")).unwrap().len() == end + 5);
+    assert_eq!(&five(&there, end).unwrap(), b"later");
+    drop((home, there));
+    two.stop();
+    one.stop();
+}
+
+#[test]
+fn a_home_that_stood_still_for_longer_than_its_session_tells_all_that_was_written_meanwhile() {
+    if !can_mount() || !needs_root() {
+        return;
+    }
+    let mut spread = Spread::new(Wires::new(4), 4);
+    fs::write(spread.at(1, "large"), vec![7; LARGE]).unwrap();
+    let home = OpenOptions::new().read(true).write(true).open(spread.at(1, "large")).unwrap();
+    home.write_all_at(b"first", LARGE as u64).unwrap();
+    let end = LARGE as u64 + 100;
+    {
+        let _frozen = spread.freeze(1);
+        spread.let_others();
+        // It has something that others want, so its session ends.
+        let mode = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(spread.at(2, "large"), mode).unwrap();
+        home.write_all_at(b"still", end).unwrap();
+    }
+    let there = OpenOptions::new().read(true).write(true).open(spread.at(2, "large")).unwrap();
+    assert_eq!(&five(&there, LARGE as u64).unwrap(), b"first");
+    assert_eq!(&five(&there, end).unwrap(), b"still");
+    home.write_all_at(b"after", end + 100).unwrap();
+    drop(home);
+    until("the end", || fs::metadata(spread.at(3, "large")).unwrap().len() == end + 105);
+    there.write_all_at(b"there", 20).unwrap();
+    for machine in 0..4 {
+        let bytes = fs::read(spread.at(machine, "large")).unwrap();
+        let all = [20, LARGE, LARGE + 100, LARGE + 200].map(|at| &bytes[at..at + 5]);
+        assert_eq!(all, [b"there", b"first", b"still", b"after"], "machine {machine}");
     }
     spread.await_well();
 }

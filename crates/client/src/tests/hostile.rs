@@ -181,6 +181,9 @@ fn call() -> impl Strategy<Value = Call> {
             file,
             content: Content { size, ..Content::default() }
         })),
+        (file(), number(), any::<bool>()).prop_map(|(file, version, is_live)| {
+            Call::Do(Act::Keep { file, version, is_live })
+        }),
         file().prop_map(|file| Call::Open { file, modes: Modes::posix(true, true) }),
         (0..4u64).prop_map(|handle| Call::Close { handle }),
         (0..4u64).prop_map(|at| Call::Sync { handle: at.checked_sub(1) }),

@@ -45,6 +45,11 @@ pub(super) fn perform(
     if access != record.access {
         view.know(&[write(Field::Access.of(file))])?;
     }
+    // That they change without a word is for `keep` to say first.
+    let is_kept = record.content.is_live && record.content.home == Some(view.client());
+    if content.is_live && !is_kept {
+        return Err(Refusal::Senseless.into());
+    }
     let growth = i128::from(content.size) - i128::from(record.content.size);
     view.spend(i64::try_from(growth).unwrap_or(i64::MAX))?;
     record.content = Content { home: Some(view.client()), ..content.clone() };

@@ -31,10 +31,13 @@ pub(super) fn perform(
     if record.sort != Sort::Regular {
         return Err(Refusal::Senseless.into());
     }
-    // Whose the bytes are already is believed in any case.
-    let is_home = record.content.home == Some(view.client());
-    if !is_home && !actor.owns(&record.access) {
-        actor.must(&record.access, Use::Write)?;
+    // They are where they were last changed. Of a new file nobody has any.
+    let is_new = record.content.home.is_none() && record.content.size == 0;
+    match record.content.home == Some(view.client()) {
+        true => {}
+        false if !is_new => return Err(Refusal::Sharing.into()),
+        false if actor.owns(&record.access) => {}
+        false => actor.must(&record.access, Use::Write)?,
     }
     if is_live && view.is_open_elsewhere(file)? {
         return Err(Refusal::Sharing.into());

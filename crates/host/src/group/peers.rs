@@ -16,12 +16,12 @@ use base::PublicKey;
 use client::Ear;
 use group::{Ed25519, Roll};
 use node::{Book, Join};
-use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer};
+use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer, Users};
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
     Welcome,
-    cell::{Answer, Deed, Errand, Membership, Neighbour, Ticket, Whom, seconds_now},
+    cell::{Answer, Deed, Errand, Membership, Neighbour, Plea, Ticket, Whom, seconds_now},
     key,
     mailbox::Mailbox,
     neighbours,
@@ -175,7 +175,7 @@ impl Reception for Door {
         }
     }
 
-    fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8> {
+    fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8> {
         let answer = match base::decode(&bytes, ERRAND_BYTES_MAX) {
             Ok(Errand::Join(mut join)) if *join.certificate.machine() == from.key => {
                 join.heard = seconds_now();
@@ -202,8 +202,10 @@ impl Reception for Door {
                 neighbours::piece(&self.content, serial, offset, length)
             }
             Ok(Errand::Look(file)) => self.neighbours.look(file),
-            Ok(Errand::Do { file, actor, deed }) => {
-                self.neighbours.serve_deed(&from.key, &file, &actor, deed)
+            Ok(Errand::Do { serial, file, who, deed }) => {
+                let (users, file) = (&Users::Any, &file);
+                let plea = Plea { users, serial, file, who, deed, is_awaited };
+                self.neighbours.serve(&from.key, plea)
             }
             Ok(Errand::Who(_) | Errand::People) if !from.is_known => {
                 Answer::Refused("only machines of the cell may ask that".into())

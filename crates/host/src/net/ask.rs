@@ -70,8 +70,13 @@ fn answer_all(jobs: &Mutex<Receiver<Job>>, reception: &dyn Reception) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { from, bytes, reply }) = job else { return };
+        let is_awaited = || !reply.is_closed();
+        if !is_awaited() {
+            continue;
+        }
         // A thread that panics has said why; the next request may be another.
-        if let Ok(answer) = catch_unwind(AssertUnwindSafe(|| reception.on_ask(&from, bytes))) {
+        let answer = catch_unwind(AssertUnwindSafe(|| reception.on_ask(&from, bytes, &is_awaited)));
+        if let Ok(answer) = answer {
             // Whoever asked may have gone.
             _ = reply.send(answer);
         }
@@ -131,7 +136,12 @@ async fn answer(
         _ = send.reset(BUSY);
         return Ok(());
     };
-    match answer.await {
+    let answer = tokio::select! {
+        answer = answer => answer,
+        // Nobody waits for it any more.
+        _ = send.stopped() => return Ok(()),
+    };
+    match answer {
         Ok(answer) if answer.len() <= hub.limits.answer_bytes_max => {
             if send.write_all(&answer).await.is_ok() {
                 _ = send.finish();

@@ -99,7 +99,6 @@ impl Mount {
             tree: Arc::clone(&tree),
             workers: Workers::start(SYNC_THREADS)?,
             locking,
-            // What the kernel reads and writes by itself can't be given up.
             has_passthrough: options.has_passthrough,
         };
         let session = Session::new(front, path, &config)?;

@@ -22,7 +22,7 @@ use super::{
     home::Stay,
     lock,
     opens::Inner,
-    shared::Need,
+    shared::{Need, PATIENCE},
 };
 
 /// What is known of an open file's bytes before the directory is.
@@ -88,10 +88,20 @@ impl Tree {
         if changes == operation::Changes::default() {
             return self.getattr(inode);
         }
+        if self.is_shared {
+            let content = match self.desk.holds(&file, false) {
+                Some(content) => content,
+                None => self.record(&file)?.content.clone(),
+            };
+            if self.home_elsewhere(&content).is_some() {
+                // What is not told yet would undo what is set now.
+                self.ask_home(&file, self.record(&file)?)?;
+            }
+        }
         if let Some(open) = self.opens.get(inode) {
             let is_home = open.lock().stay == Stay::Home;
             if is_home {
-                self.regain(&open)?;
+                self.tell_home(&open, PATIENCE)?;
             }
             let mut inner = open.lock();
             // What is told later would undo what is set now: the time, or who it runs as.
@@ -165,7 +175,7 @@ impl Tree {
         let is_home = open.lock().stay == Stay::Home;
         if is_home {
             // If it can't be told now, the size is right and the time is late.
-            _ = self.regain(&open);
+            _ = self.tell_home(&open, PATIENCE);
         }
         let mut inner = open.lock();
         // If it can't be told now, whoever asks still sees what is true.
@@ -201,6 +211,10 @@ impl Tree {
             || self.is_shared && record.content.home != Some(self.desk.me())
         {
             return Ok(record);
+        }
+        if record.content.is_live {
+            self.look(file, Some(record.serial))?;
+            return self.record(file);
         }
         let hold = self.hold_file(record.serial, file);
         let inner = match self.is_shared {

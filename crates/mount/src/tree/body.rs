@@ -278,12 +278,12 @@ impl Tree {
     /// Stores what is only in memory and tells the directory what it does not know; whether there was
     /// anything to tell.
     pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
-        if self.is_shared {
+        if inner.stay == Stay::Home {
+            // It is told to whoever asks.
+            let Some(now) = self.desk.holds(&open.file, true) else { return Ok(false) };
+            self.follow_directory(open, inner, &now)?;
+        } else if self.is_shared {
             if inner.has_news()? && self.desk.holds(&open.file, true).is_none() {
-                if inner.stay == Stay::Home {
-                    // It is told to whoever asks.
-                    return Ok(false);
-                }
                 // Others may have changed it since the session was lost: `Tree::regain` finds out.
                 return Err(Errno::AGAIN);
             }
@@ -358,7 +358,9 @@ impl Tree {
             true => (Some(self.desk.me()), self.desk.version()),
             false => (None, 0),
         };
-        let content = Content { size, home, version, digest, is_live: inner.stay == Stay::Home };
+        let is_live =
+            inner.stay == Stay::Home && inner.base.as_ref().is_some_and(|base| base.is_live);
+        let content = Content { size, home, version, digest, is_live };
         let call = Call::Do(Act::SetContent { file: open.file.clone(), content: content.clone() });
         #[cfg(test)]
         if self.unreportable.load(Ordering::Relaxed) == open.inode {

@@ -15,6 +15,7 @@ use crate::{
 use super::{
     Tree,
     body::{Body, SETTLES_MAX, Seen},
+    home::{Stay, append},
     opening::number_of,
     opens::{Hold, Inner, Open},
     shared::Need,
@@ -108,7 +109,7 @@ impl Tree {
         let hold = self.hold(inode)?;
         let mut inner = loop {
             let at = (!manner.appends).then_some(offset);
-            let written = self.write_at_home(&hold, at, data)?;
+            let written = self.write_at_home(&hold, at, data, manner.tames)?;
             (offset, data) = (offset.saturating_add(written as u64), &data[written..]);
             if data.is_empty() {
                 return Ok(());
@@ -153,8 +154,15 @@ impl Tree {
             Body::File { file, .. } => {
                 let file = Arc::clone(file);
                 // Where others may want the content, it is not given up before this is done.
+                let is_home = inner.stay == Stay::Home;
                 let _kept = self.is_shared.then_some(inner);
-                file.write_all_at(data, offset).map_err(|error| errno::of_file(&error))
+                match manner.appends && is_home {
+                    // The kernel may be appending too.
+                    true => append(&file, data),
+                    false => {
+                        file.write_all_at(data, offset).map_err(|error| errno::of_file(&error))
+                    }
+                }
             }
             Body::Rest => Err(Errno::IO),
         }
@@ -216,23 +224,30 @@ impl Tree {
         if let Some(open) = self.opens.get(inode)
             && self.do_at_home(&open, &Deed::Sync)?.is_none()
         {
-            self.regain(&open)?;
-            let mut inner = open.lock();
-            if std::mem::take(&mut inner.has_lost) {
-                return Err(Errno::IO);
-            }
-            self.settle(&open, &mut inner)?;
-            let file = match &inner.body {
-                Body::File { file, .. } => Some(Arc::clone(file)),
-                Body::Rest | Body::Memory(_) => None,
-            };
-            drop(inner);
-            if let Some(file) = file {
-                rustix::fs::fsync(&*file)?;
-            }
+            self.make_safe(&open)?;
+        } else {
+            self.content.sync().map_err(errno::of_host)?;
         }
-        self.content.sync().map_err(errno::of_host)?;
         self.ask(&Actor::ROOT, Call::Sync { handle: Some(number_of(handle)) }).map(drop)
+    }
+
+    /// Makes what was written here safe, and tells the directory of it.
+    pub(super) fn make_safe(&self, open: &Open) -> Result<(), Errno> {
+        self.regain(open)?;
+        let mut inner = open.lock();
+        if std::mem::take(&mut inner.has_lost) {
+            return Err(Errno::IO);
+        }
+        self.settle(open, &mut inner)?;
+        let file = match &inner.body {
+            Body::File { file, .. } => Some(Arc::clone(file)),
+            Body::Rest | Body::Memory(_) => None,
+        };
+        drop(inner);
+        if let Some(file) = file {
+            rustix::fs::fsync(&*file)?;
+        }
+        self.content.sync().map_err(errno::of_host)
     }
 
     /// Takes room, or gives it back.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use base::FileId;
 use client::{Call, Modes, Reply};
-use directory::{Act, Actor, Birth, File as Record};
+use directory::{Act, Actor, Birth, File as Record, record::Content};
 
 use host::Deed;
 
@@ -96,34 +96,49 @@ impl Tree {
         register: Register<'_>,
     ) -> Result<Way, Errno> {
         // Nobody waits for others while the file is locked.
-        let record = self.is_shared.then(|| self.record(&open.file)).transpose()?;
+        let mut record = self.is_shared.then(|| self.record(&open.file)).transpose()?;
+        let is_rumour = |record: &Record| {
+            let Content { is_live, home, .. } = record.content;
+            is_live && home == Some(self.desk.me()) && open.lock().stay == Stay::Not
+        };
+        if record.as_deref().is_some_and(is_rumour) {
+            // Of a life before this one.
+            self.look(&open.file, Some(open.inode))?;
+            record = Some(self.record(&open.file)?);
+        }
         // What others change may not be read up to an end that the kernel remembers. What was opened before goes on
         // as it does; the kernel bears both.
         let is_contended = self.has_direct.load(Ordering::Relaxed) && self.is_contended(open.inode);
         let content = record.as_ref().map(|record| record.content.clone()).unwrap_or_default();
-        if self.home_elsewhere(&content).is_some() && !open.lock().has_given_up(&content) {
+        let is_remote =
+            self.home_elsewhere(&content).is_some() && !open.lock().has_given_up(&content);
+        let is_past_cache = is_contended || is_remote;
+        let has_capability = is_past_cache && purpose.writes && self.has_capability(&open.file)?;
+        {
+            let mut inner = open.lock();
+            if let Some(record) = &record {
+                inner.has_suid = record.access.mode & SUID != 0;
+            }
+            inner.has_capability |= has_capability;
+        }
+        if is_remote {
             return self.open_remote(open, handle, purpose, caller, register);
         }
-        let has_capability = is_contended && purpose.writes && self.has_capability(&open.file)?;
-        let is_home = record
-            .as_ref()
-            .is_some_and(|record| !is_contended && self.settle_home(open, record, purpose, caller));
-        let mut inner = match self.is_shared && purpose.truncates && !is_home {
-            true => match self.ready(open, Need::Replace) {
+        let settled = match &record {
+            Some(record) if !is_contended => self.settle_home(open, record, purpose, caller),
+            _ => None,
+        };
+        let at_home = settled.and_then(|content| self.become_home(open, content, register));
+        let mut inner = match at_home {
+            Some(inner) => inner,
+            None if self.is_shared && purpose.truncates => match self.ready(open, Need::Replace) {
                 Err(Errno::REMOTE) => {
                     return self.open_remote(open, handle, purpose, caller, register);
                 }
                 result => result?,
             },
-            false => open.lock(),
+            None => open.lock(),
         };
-        if is_home {
-            self.become_home(open, &mut inner, content.size, register)?;
-        }
-        if let Some(record) = record {
-            inner.has_suid = record.access.mode & SUID != 0;
-        }
-        inner.has_capability |= has_capability;
         self.choose_way(open, &mut inner, purpose, caller, register)?;
         inner.handles.push(handle);
         Ok(self.present_way(open, &inner, is_contended))
@@ -192,15 +207,16 @@ impl Tree {
             // Whoever is told that it failed does not expect to find it.
             self.unbear(directory, name);
         })?;
-        let is_home = self.is_shared && self.settle_new_home(&hold, purpose, caller);
+        let settled =
+            self.is_shared.then(|| self.settle_new_home(&hold, purpose, caller)).flatten();
         let mut inner = hold.lock();
         inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
         inner.base = self.is_shared.then(|| record.content.clone());
         inner.writer = (caller.uid, caller.gid);
         inner.has_suid = record.access.mode & SUID != 0;
         self.inodes.learn(inode, &file, true);
-        if is_home {
-            inner.stay = Stay::Home;
+        if let Some(content) = settled {
+            self.begin_home(&mut inner, content);
         }
         self.choose_new(&hold, &mut inner, purpose, caller, register);
         inner.handles.push(handle);
@@ -388,7 +404,9 @@ impl Tree {
                 self.spill(open, inner)?;
             }
         }
-        if has_passthrough && !self.is_delicate(inner, purpose, caller) {
+        // Of a home it may be there: that nobody had the file open any more could not be told.
+        let may_pass = has_passthrough || inner.stay == Stay::Home;
+        if may_pass && inner.registration.is_none() && !self.is_delicate(inner, purpose, caller) {
             self.pass_through(inner, register);
         }
         Ok(())

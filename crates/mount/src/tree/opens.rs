@@ -21,6 +21,7 @@ use super::{
     home::Stay,
     lock,
     opening::maps,
+    shared::PATIENCE,
 };
 
 /// An inode that is open, or that somebody works on.
@@ -116,8 +117,13 @@ impl Inner {
         self.forsaken.as_ref() == Some(content)
     }
 
+    /// Whether nobody has it open, or its bytes at hand.
+    pub(super) fn is_unused(&self) -> bool {
+        self.handles.is_empty() && matches!(self.body, Body::Rest)
+    }
+
     /// Whether nobody has it open any more, and the kernel used its bytes by itself.
-    fn is_left_home(&self) -> bool {
+    pub(super) fn is_left_home(&self) -> bool {
         self.handles.is_empty() && self.stay == Stay::Home
     }
 
@@ -426,20 +432,24 @@ impl Tree {
     /// Stores a file, makes its bytes safe and closes it, under whatever handles it is open: the kernel may
     /// have gone without saying so of each.
     pub(super) fn finish_open(&self, open: &Open) -> Result<(), Errno> {
-        let regained = self.regain(open);
-        let mut inner = open.lock();
-        let is_left = regained.is_err() && inner.stay == Stay::Home;
-        if !is_left {
-            regained?;
+        if open.lock().is_left_home() {
+            self.end_home(open);
         }
-        if !self.is_unlinked(open) {
+        let is_home = open.lock().stay == Stay::Home;
+        match is_home {
+            // What can't be told is safe here, and told after the next start.
+            true => _ = self.tell_home(open, PATIENCE),
+            false => self.regain(open)?,
+        }
+        let mut inner = open.lock();
+        if is_home {
+            inner.sync_file()?;
+            // Programs that have it open may go on, so to others nothing ends. It stays on the disk's list.
+            inner.forget_bytes();
+            (inner.stay, inner.registration, inner.is_noted) = (Stay::Not, None, false);
+        } else if !self.is_unlinked(open) {
             self.settle(open, &mut inner)?;
             inner.sync_file()?;
-        }
-        if is_left {
-            // It is safe here, and noted: the next start tells of it.
-            inner.forget_bytes();
-            inner.stay = Stay::Not;
         }
         let handles = std::mem::take(&mut inner.handles);
         let was_retained = inner.is_retained;

@@ -53,7 +53,7 @@ impl Tree {
     }
 
     /// Tells the directory of the bytes that a file has here, if it says something else.
-    fn look(&self, file: &FileId, inode: Option<u64>) -> Result<(), Errno> {
+    pub(super) fn look(&self, file: &FileId, inode: Option<u64>) -> Result<(), Errno> {
         let hold = Call::Hold { file: file.clone(), writes: true };
         let inode = match self.ask(&Actor::ROOT, hold) {
             Ok(Reply::File(record)) => record.serial,
@@ -76,7 +76,14 @@ impl Tree {
                 _ => Ok(()),
             },
             _ => {
+                let has_changed = self.was_written_past_us(inode);
+                if now.is_live || has_changed {
+                    self.outlive(inode, file);
+                }
                 self.find_news(inode, &mut inner, &now)?;
+                if has_changed {
+                    inner.must_tell();
+                }
                 if self.settle(&hold, &mut inner)? {
                     // The kernel here has not heard of it either.
                     self.tell_now(Change::Inode(inode));
@@ -109,19 +116,20 @@ impl Tree {
     }
 
     /// Keeps what is here of a file that is another one by now, or none, for whoever wrote it.
-    fn keep_aside(&self, inode: u64) -> Result<(), Errno> {
-        let kept = if let Some(mut file) = self.content.backing(inode).map_err(errno::of_host)? {
-            self.content.rescue(inode, &mut file)
-        } else if let Some(bytes) = self.content.get(inode).map_err(errno::of_host)? {
-            self.content.rescue(inode, &mut &*bytes)
-        } else {
-            return Ok(());
-        };
-        let path = kept.map_err(errno::of_host)?;
-        eprintln!(
-            "croft: what was written to inode {inode} was lost before the group had heard of it; it is in {}",
-            path.display()
-        );
-        self.content.remove(inode).map_err(errno::of_host)
+    pub(super) fn keep_aside(&self, inode: u64) -> Result<(), Errno> {
+        let mut kept = self.content.rescue_backing(inode).map_err(errno::of_host)?;
+        if kept.is_none()
+            && let Some(bytes) = self.content.get(inode).map_err(errno::of_host)?
+        {
+            kept = Some(self.content.rescue(inode, &mut &*bytes).map_err(errno::of_host)?);
+            self.content.remove(inode).map_err(errno::of_host)?;
+        }
+        if let Some(path) = kept {
+            eprintln!(
+                "croft: what was written to inode {inode} was lost before the group had heard of it; it is in {}",
+                path.display()
+            );
+        }
+        Ok(())
     }
 }

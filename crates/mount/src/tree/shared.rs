@@ -15,8 +15,8 @@ use std::{
 
 use base::FileId;
 use client::{Call, Reply, Wanted};
-use directory::{Actor, Users, record::Content};
-use host::{Deed, Done, Memory};
+use directory::{Actor, record::Content};
+use host::{Done, Memory, Plea};
 use lease::{Field, Scope};
 
 use crate::{
@@ -93,12 +93,13 @@ impl Memory for Kernel {
         _ = self.wanted.send(wanted);
     }
 
-    fn serve(&self, users: &Users, file: &FileId, actor: &Actor, deed: Deed) -> Done {
-        let Some(tree) = self.tree.upgrade() else { return Done::Away };
-        let done = tree.serve(users, file, actor, deed);
+    fn serve(&self, plea: Plea<'_>) -> Done {
+        let Some(tree) = self.tree.upgrade() else { return Done::Busy };
+        let file = plea.file.clone();
+        let done = tree.serve(plea);
         if done == Done::Away {
             // The directory says otherwise.
-            self.look(vec![file.clone()]);
+            self.look(vec![file]);
         }
         done
     }
@@ -312,6 +313,7 @@ impl Tree {
             // First to look at it only: nobody has to wait until all of it is here.
             if need.needs_bytes() {
                 let content = self.held(&open.file, false)?;
+                self.must_be_here(&open.lock(), &content)?;
                 if self.is_elsewhere(&content) && !open.lock().has(&content) {
                     let may_doubt = start.elapsed() < DOUBT;
                     fetched = self.fetch(open, &content, may_doubt)?.or(fetched);
@@ -331,16 +333,15 @@ impl Tree {
         fetched: &mut Option<Fetched>,
     ) -> Result<Option<MutexGuard<'a, Inner>>, Errno> {
         let mut inner = open.lock();
-        if inner.stay == Stay::Home && need != Need::Tell {
+        if inner.stay == Stay::Home {
             return Ok(Some(inner));
         }
         if self.is_yielding(&open.file) {
             return Ok(None);
         }
         let Some(content) = self.desk.holds(&open.file, need.writes()) else { return Ok(None) };
-        let is_remote = need != Need::Tell && self.home_elsewhere(&content).is_some();
-        if is_remote && !inner.has_given_up(&content) {
-            return Err(Errno::REMOTE);
+        if need != Need::Tell {
+            self.must_be_here(&inner, &content)?;
         }
         self.follow_others(open, &mut inner, &content)?;
         if !matches!(inner.body, Body::Rest) || !need.needs_bytes() {
@@ -354,10 +355,7 @@ impl Tree {
         }
         match fetched.take_if(|fetched| fetched.content == content) {
             Some(Fetched { body, .. }) => {
-                // What is here is from before the content changed elsewhere. If it can't be removed, it takes room.
-                if let Ok(Some(_)) = self.content.length(open.inode) {
-                    _ = self.content.remove(open.inode);
-                }
+                self.drop_old(open.inode)?;
                 inner.is_borrowed = matches!(body, Body::File { .. });
                 inner.body = body;
                 inner.base = Some(content);
@@ -365,6 +363,12 @@ impl Tree {
             }
             None => Ok(None),
         }
+    }
+
+    /// What is used where it is can't be used here.
+    fn must_be_here(&self, inner: &Inner, content: &Content) -> Result<(), Errno> {
+        let is_remote = self.home_elsewhere(content).is_some() && !inner.has_given_up(content);
+        if is_remote { Err(Errno::REMOTE) } else { Ok(()) }
     }
 
     /// What is at hand goes if others have changed the content since. If it had changed here too, and the
@@ -527,7 +531,7 @@ impl Tree {
             return Ok(());
         }
         if open.lock().stay == Stay::Home {
-            return self.tell_home(open);
+            return self.tell_home(open, PATIENCE);
         }
         match self.ready(open, Need::Tell) {
             // There is no such file any more, and nobody could ask for its bytes.

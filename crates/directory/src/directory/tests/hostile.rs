@@ -321,6 +321,26 @@ fn absurd_sizes_are_refused() {
 }
 
 #[test]
+fn bytes_that_others_have_changed_or_have_open_are_not_kept() {
+    let mut world = world();
+    let file = world.find("mine");
+    let keep = |is_live| Act::Keep { file: file.clone(), version: 1, is_live };
+    let live = Content { size: 1, is_live: true, ..Content::default() };
+    let live = Act::SetContent { file: file.clone(), content: live };
+    check(&mut world, operation(live), Refusal::Senseless);
+    world.script("2 write mine 5");
+    for is_live in [true, false] {
+        world.need(LIAR, Kind::Write, &Field::Whole.of(&file));
+        check(&mut world, operation(keep(is_live)), Refusal::Sharing);
+    }
+    world.script("1 write mine 5; 2 open mine");
+    world.need(LIAR, Kind::Write, &Field::Content.of(&file));
+    world.need(LIAR, Kind::Read, &Field::Access.of(&file));
+    world.need(LIAR, Kind::OtherRead, &Field::Handles.of(&file));
+    check(&mut world, operation(keep(true)), Refusal::Sharing);
+}
+
+#[test]
 fn endless_requests_for_leases_stay_within_a_budget() {
     let policy = Policy { budget: 100, ..Policy::of_the_paper() };
     let mut world = World::with(2, Settings { policy, ..Settings::default() });

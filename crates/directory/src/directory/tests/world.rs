@@ -334,7 +334,7 @@ impl World {
                 let (to, to_name) = (rng.pick(&directories).clone(), rng.pick(&names).clone());
                 Act::Rename { from: directory, from_name: name, to, to_name, over, is_open }
             }
-            11 => match rng.below(3) {
+            11 => match rng.below(4) {
                 0 => {
                     let changes = Changes { mode: Some(0o755), ..Changes::default() };
                     Act::SetAttr { file, changes }
@@ -343,10 +343,11 @@ impl World {
                     let (name, value) = (b"user.x".to_vec(), Some(vec![7; 20]));
                     Act::SetXattr { file, name, value, when: When::Always }
                 }
-                _ => {
+                2 => {
                     let content = Content { size: rng.below(5_000), ..Content::default() };
                     Act::SetContent { file, content }
                 }
+                _ => Act::Keep { file, version: rng.below(10), is_live: rng.chance(0.7) },
             },
             _ => {
                 let hold = *rng.pick(&[None, Some(false), Some(true)]);
@@ -370,6 +371,7 @@ impl View for Sight<'_> {
     fn know(&mut self, wants: &[Want]) -> Result<(), Stop> {
         let is_known = |want: &Want| match want.kind {
             Kind::Read => self.puppet.holder.knows(self.now, &want.scope) != Knowledge::None,
+            Kind::OtherRead => self.puppet.holder.knows_others(self.now, &want.scope).is_some(),
             _ => self.puppet.holder.knows(self.now, &want.scope) == Knowledge::Writes,
         };
         let wants: Vec<Want> = wants.iter().filter(|want| !is_known(want)).cloned().collect();

@@ -22,6 +22,8 @@ struct Plain {
     handles: BTreeMap<String, FileId>,
     born: u64,
     bytes: i64,
+    /// The machine that acts: 1, unless the user's name says `@2`.
+    client: Client,
 }
 
 const USERS: [(&str, u32); 4] = [("root", 0), ("ann", 1), ("bob", 2), ("cat", 3)];
@@ -85,6 +87,7 @@ impl Plain {
             handles: BTreeMap::new(),
             born: 0,
             bytes: 0,
+            client: Client(1),
         }
     }
 
@@ -109,6 +112,8 @@ impl Plain {
     fn play(&mut self, line: &str, time: i64) -> Result<(), Refusal> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (who, verb, path) = (words[0], words[1], words[2]);
+        let (who, machine) = who.split_once('@').unwrap_or((who, "1"));
+        self.client = Client(machine.parse().unwrap());
         let word = |at: usize| words.get(at).copied().unwrap_or("");
         let mode = |at: usize| u16::from_str_radix(word(at), 8).unwrap();
         let birth = Birth::default();
@@ -182,7 +187,8 @@ impl Plain {
                 when: When::Always,
             },
             "write" => {
-                let content = Content { size: word(3).parse().unwrap(), ..Content::default() };
+                let (size, is_live) = (word(3).parse().unwrap(), word(4) == "live");
+                let content = Content { size, is_live, ..Content::default() };
                 Act::SetContent { file: self.find(path), content }
             }
             "keep" | "leave" => {
@@ -330,6 +336,6 @@ impl View for Plain {
     }
 
     fn client(&self) -> Client {
-        Client(1)
+        self.client
     }
 }

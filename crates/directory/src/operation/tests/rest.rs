@@ -70,6 +70,7 @@ fn bytes_are_kept_where_they_change_by_whoever_may_change_them() {
          root mkdir /d 755
          root symlink /s x
          ann keep /a = Access
+         root write /a 30 live = Senseless
          root write /a 30
          root keep /d = Senseless
          root keep /s = Senseless
@@ -95,6 +96,26 @@ fn bytes_that_others_have_open_do_not_change_without_a_word() {
          root keep /b = Sharing",
         "a 644 root:root
          b 644 root:root",
+    );
+}
+
+#[test]
+fn bytes_are_kept_only_where_they_were_last_changed() {
+    check(
+        "root create /a 644
+         root create /b 644
+         root@2 keep /b
+         root write /a 10
+         root@2 keep /a = Sharing
+         root@2 leave /a = Sharing
+         root keep /a
+         root write /a 20 live
+         root@2 write /a 30 live = Senseless
+         root@2 write /a 30
+         root leave /a = Sharing
+         root keep /b = Sharing",
+        "a 644 root:root 30 bytes
+         b 644 root:root live",
     );
 }
 

@@ -397,7 +397,7 @@ impl crate::Reception for Deaf {
 
     fn on_frame(&self, _: &base::PublicKey, _: crate::Lane, _: Vec<u8>) {}
 
-    fn on_ask(&self, _: &crate::Asker, _: Vec<u8>) -> Vec<u8> {
+    fn on_ask(&self, _: &crate::Asker, _: Vec<u8>, _: &dyn Fn() -> bool) -> Vec<u8> {
         Vec::new()
     }
 }

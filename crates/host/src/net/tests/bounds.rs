@@ -113,6 +113,16 @@ fn requests_beyond_what_the_threads_can_take_are_turned_away() {
 }
 
 #[test]
+fn whoever_answers_sees_that_nobody_waits_any_more() {
+    let machine = Machine::start(1);
+    let friend = Machine::start(2);
+    friend.knows(&machine);
+    let asked = friend.network.ask(&machine.key, b"dawdle".to_vec(), Duration::from_millis(50));
+    assert!(asked.is_err());
+    machine.hears(|heard| heard.deserted == 1);
+}
+
+#[test]
 fn our_own_requests_are_bounded() {
     let machine = Machine::start_with(1, Limits { asks_max: 1, ask_bytes_max: 10, ..quick() });
     let friend = Machine::start(2);

@@ -44,6 +44,8 @@ pub(super) fn until(mut is_so: impl FnMut() -> bool) {
 pub(super) struct Heard {
     pub(super) frames: Vec<(PublicKey, Lane, Vec<u8>)>,
     pub(super) asks: usize,
+    /// Requests of which it was seen that nobody waited for them any more.
+    pub(super) deserted: usize,
     pub(super) lines: Vec<String>,
     /// Whoever asks to be made to wait need not, nor is the network's thread frozen by a frame.
     is_open: bool,
@@ -89,10 +91,14 @@ impl Reception for Ears {
         }
     }
 
-    fn on_ask(&self, from: &Asker, bytes: Vec<u8>) -> Vec<u8> {
+    fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8> {
         self.change(|heard| heard.asks += 1);
         match &bytes[..] {
             b"block" => self.wait_until_open(),
+            b"dawdle" => {
+                until(|| !is_awaited());
+                self.change(|heard| heard.deserted += 1);
+            }
             b"panic" => panic!("as it was asked to"),
             _ => {}
         }
