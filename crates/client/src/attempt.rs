@@ -38,7 +38,7 @@ impl From<Refusal> for Halt {
 /// So many records are fetched along with one that is missed.
 const NEIGHBOURS_MAX: usize = 512;
 /// The most leases that a call may need. A group accepts as many at once.
-const WANTS_MAX: usize = 1_024;
+pub(crate) const WANTS_MAX: usize = 1_024;
 /// Whoever wants to know a directory waits for so many repetitions to hear of its times.
 const LATE_REPEATS: u32 = 2;
 
@@ -506,9 +506,12 @@ impl Client {
             return Err(Refusal::TooDeep.into());
         }
         // What was had and lost again would be lost again and again: all at once can't be.
-        let wants = if waiting.is_contended { waiting.wants.clone() } else { wants };
+        let all = if waiting.is_contended { waiting.wants.clone() } else { wants.clone() };
         let request = self.holder.request_next();
-        self.tell(now, Lease::Need { wants, together: true }, out);
+        self.tell(now, Lease::Need { wants: all, together: true }, out);
+        if !waiting.is_contended {
+            self.ask_ahead(now, &wants, out);
+        }
         Ok(Waits::Leases(request))
     }
 

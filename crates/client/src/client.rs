@@ -15,6 +15,7 @@ use lease::{
 };
 
 use crate::{
+    ahead::Strides,
     call::{Asked, Call, Failure, Reply},
     facts::Facts,
     handles::Handles,
@@ -55,6 +56,8 @@ pub struct Client {
     pub(crate) asking: Vec<Ask>,
     /// A directory in which numbers run low, to be asked for when what is on its way has arrived.
     pub(crate) ahead: Option<FileId>,
+    /// How programs go through directories.
+    pub(crate) strides: Strides,
     /// A file that was just closed and may have lost its last name.
     pub(crate) closed: Option<FileId>,
     /// A question was dropped whose answer somebody waits for.
@@ -226,6 +229,7 @@ impl Client {
             upward: Vec::new(),
             asking: Vec::new(),
             ahead: None,
+            strides: Strides::default(),
             closed: None,
             is_shaken: false,
             late: BTreeMap::new(),

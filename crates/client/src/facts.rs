@@ -242,6 +242,20 @@ impl Facts {
         self.files.get(file).is_some_and(|fact| fact.is_gone)
     }
 
+    /// The names in a directory that follow soon on that of a file, and stand for something.
+    pub(crate) fn names_after<'a>(
+        &'a self,
+        directory: &'a FileId,
+        file: &'a FileId,
+    ) -> impl Iterator<Item = (&'a Name, &'a Entry)> {
+        let names = self.files.get(directory).map(|fact| fact.names.entries.iter());
+        let entries = names.into_iter().flatten().filter_map(|(name, known)| match known {
+            Named::Entry(Some(entry)) => Some((name, entry)),
+            Named::Entry(None) | Named::Hole => None,
+        });
+        entries.skip_while(move |(_, entry)| entry.file != *file).skip(1).take(NEAR)
+    }
+
     /// The files created in a directory, and still there, whose records are not at hand: those whose names
     /// follow soon on that of a file. Who lists a directory that is too large to be remembered needs them
     /// next; what comes before has just been forgotten.
@@ -250,12 +264,7 @@ impl Facts {
         directory: &'a FileId,
         file: &'a FileId,
     ) -> impl Iterator<Item = &'a FileId> {
-        let names = self.files.get(directory).map(|fact| fact.names.entries.values());
-        let files = names.into_iter().flatten().filter_map(|known| match known {
-            Named::Entry(Some(entry)) => Some(&entry.file),
-            Named::Entry(None) | Named::Hole => None,
-        });
-        let after = files.skip_while(move |other| *other != file).skip(1).take(NEAR);
+        let after = self.names_after(directory, file).map(|(_, entry)| &entry.file);
         after.filter(move |file| {
             directory.is_prefix_of(file)
                 && !self.files.get(*file).is_some_and(|fact| fact.record.is_some() || fact.is_gone)

@@ -2,7 +2,7 @@
 //!
 //! Reading order: a [`Call`] is what a program asks, a [`Client`] is what answers it. The client does
 //! what it is asked on what it knows (`view`, `facts`), under leases; what it does not know it finds out
-//! (`attempt`, `questions`); what it does takes effect here at once and is pushed to the group later
+//! (`attempt`, `questions`), and what will be missed next along with it (`ahead`); what it does takes effect here at once and is pushed to the group later
 //! (`outcome`, `pending`, `merge`). Where things wait, and how long a wait can get, says [`graph`].
 //!
 //! Where we deviate from the paper and from POSIX:
@@ -20,6 +20,7 @@ mod handles;
 mod supply;
 mod view;
 
+mod ahead;
 mod attempt;
 mod look;
 mod questions;

@@ -180,6 +180,7 @@ impl Client {
         part: Scope,
         out: &mut Vec<Output>,
     ) {
+        self.strides.disturb(&part);
         if self.settings.has_memory {
             let serial = self.facts.record(&part.file).map(|record| record.serial);
             out.push(Output::Forget { part: part.clone(), serial });
@@ -280,6 +281,7 @@ impl Client {
         self.recalled.clear();
         self.litter.clear();
         self.late.clear();
+        self.strides.clear();
         (self.litter_at, self.renew_at, self.ahead) = (None, None, None);
         // What would have been said in the old session is pointless.
         self.upward.clear();

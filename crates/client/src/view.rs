@@ -63,6 +63,15 @@ fn missing_key(fact: Option<&Fact>, scope: &Scope) -> Option<Key> {
     (!is_at_hand).then(|| Key::file(file))
 }
 
+/// Whether a want is met by the leases that are held.
+pub(crate) fn is_known(holder: &Holder, now: Instant, Want { scope, kind }: &Want) -> bool {
+    match kind {
+        Kind::Read => holder.knows(now, scope) != Knowledge::None,
+        Kind::Write | Kind::SelfWrite => holder.knows(now, scope) == Knowledge::Writes,
+        Kind::OtherRead => holder.knows_others(now, scope).is_some(),
+    }
+}
+
 /// No operation asks for more: a group that lies about who lies in whom can't keep us walking up.
 const STEPS_MAX: usize = 4_096;
 
@@ -115,13 +124,7 @@ impl<'a> Sight<'a> {
                 Knowledge::Reads | Knowledge::None => {}
             }
         }
-        match kind {
-            Kind::Read => self.holder.knows(self.now, scope) != Knowledge::None,
-            Kind::Write | Kind::SelfWrite => {
-                self.holder.knows(self.now, scope) == Knowledge::Writes
-            }
-            Kind::OtherRead => self.holder.knows_others(self.now, scope).is_some(),
-        }
+        is_known(self.holder, self.now, want)
     }
 
     /// Whether everything about a file may be looked at and is at hand. The usual case, and quick to tell.

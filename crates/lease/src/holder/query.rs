@@ -58,6 +58,11 @@ impl Holder {
         meeting.map(|(at, _, held)| (at.scope(), held.kind)).collect()
     }
 
+    /// Whether a request has not been met yet, nor refused.
+    pub fn is_asking(&self, request: u64) -> bool {
+        self.asks.contains_key(&request)
+    }
+
     /// Something to say of leases where nothing else is to be said of them: the session goes on.
     pub fn renewal(&mut self, now: Instant) -> Upward {
         self.sent_at = Some(now);
