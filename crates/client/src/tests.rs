@@ -417,3 +417,54 @@ fn whoever_looks_through_more_than_is_remembered_asks_for_many_at_a_time() {
     }
     assert!(world.user('A').client.fact_count() <= 800 + 50);
 }
+
+/// Lines for a directory of many files that A has made and B has listed.
+fn made_by_a(count: usize, then: impl Fn(usize) -> String) -> String {
+    let creates = (10..10 + count).map(|n| format!("0 A creates d/f{n}\n"));
+    let then = (10..10 + count).map(|n| format!("{}\n", then(n)));
+    let middle = "1 A syncs\n2 B lists d\n2 B counts\n".to_owned();
+    ["0 A makes d\n".to_owned()].into_iter().chain(creates).chain([middle]).chain(then).collect()
+}
+
+/// What B has asked for by the last line.
+fn asked(script: &str) -> usize {
+    let mut world = crate::script::World::new(|settings| settings);
+    script.lines().for_each(|line| world.play(line));
+    world.play("9999 B counts");
+    let said = world.log.last().unwrap().split_once(": ").unwrap().1;
+    said.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn whoever_goes_through_a_directory_asks_for_many_files_at_once() {
+    let looks = asked(&made_by_a(80, |n| format!("3 B looks up d/f{n}")));
+    assert!(looks <= 10, "{looks} asks for 80 names");
+    let removals = asked(&made_by_a(80, |n| format!("3 B unlinks d/f{n}")));
+    assert!(removals <= 24, "{removals} asks for 80 files that go");
+    let opens = asked(&made_by_a(80, |n| format!("3 B opens d/f{n} as h{n}")));
+    assert!(opens <= 20, "{opens} asks for 80 files that are opened");
+}
+
+#[test]
+fn whoever_wants_one_file_takes_no_others_from_whoever_has_them() {
+    // What A has to ask for is the way there.
+    check(
+        "0 A makes d
+         0 A creates d/f
+         0 A creates d/g
+         0 A creates d/h
+         0 A creates d/i
+         1 A syncs
+         2 B lists d
+         3 B chmods d/f 600
+         4 A chmods d/g 600
+         4 A counts
+         5 A chmods d/h 600
+         5 A chmods d/i 600
+         5 A counts",
+        "1 A syncs: done
+         2 B lists d: f g h i
+         4 A said 12: 5 asks, 5 returns, 1 questions, 5 operations in 1
+         5 A said 0: 0 asks, 0 returns, 0 questions, 0 operations in 0",
+    );
+}

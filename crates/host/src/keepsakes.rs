@@ -75,11 +75,10 @@ impl Keepsakes {
         }
     }
 
-    /// Keeps a file as it is under one more name; where.
+    /// Keeps a file as it is under one more name, however large it is, if there is any room; where.
     pub(crate) fn adopt(&self, name: &str, file: &Path) -> Result<PathBuf, Failure> {
         let (path, room) = self.room_for(name)?;
-        let length = fs::metadata(file).map_err(Failure::of("can't look at", file))?.len();
-        if length > room {
+        if room == 0 {
             return Err(full(&path));
         }
         fs::create_dir_all(&self.directory).map_err(Failure::of("can't make", &self.directory))?;
@@ -140,6 +139,18 @@ mod tests {
         let scratch = Scratch::new("keepsakes");
         let area = Keepsakes { files_max, bytes_max, ..Keepsakes::of(&scratch.path) };
         (scratch, area)
+    }
+
+    #[test]
+    fn a_file_is_kept_as_it_is_if_there_is_any_room() {
+        let (scratch, area) = area(3, 10);
+        let file = scratch.path.join("file");
+        fs::write(&file, "more than ten bytes").unwrap();
+        let kept = area.adopt("one", &file).unwrap();
+        fs::write(&file, "and what is written later").unwrap();
+        assert_eq!(fs::read_to_string(kept).unwrap(), "and what is written later");
+        let refused = area.adopt("two", &file).unwrap_err().to_string();
+        assert!(refused.contains("there is no room for"), "{refused}");
     }
 
     #[test]

@@ -106,6 +106,8 @@ pub struct Tree {
     stale: Mutex<BTreeSet<u64>>,
     has_stale: AtomicBool,
     outlived: Outlived,
+    /// Nobody asks any more.
+    is_finished: AtomicBool,
     /// Told when something changed that the kernel has not asked for.
     on_changed: OnceLock<Box<Tell>>,
     /// Told what the kernel must not believe from this moment on, without waiting for anything.
@@ -160,6 +162,7 @@ impl Tree {
             has_stale: AtomicBool::new(!stale.is_empty()),
             stale: Mutex::new(stale),
             outlived: Outlived::default(),
+            is_finished: AtomicBool::new(false),
             on_changed: OnceLock::new(),
             on_forgotten: OnceLock::new(),
             on_mapped: OnceLock::new(),
@@ -236,6 +239,7 @@ impl Tree {
     /// To be called when nobody asks any more. What can't be stored stays, and keeps nothing else from
     /// being stored: the first error is told, and calling this again tries again.
     pub fn finish(&self) -> Result<(), Errno> {
+        self.is_finished.store(true, Ordering::Release);
         self.finish_early();
         self.look_at_outlived();
         let mut stored = Ok(());

@@ -133,7 +133,7 @@ impl Tree {
                 result => break result?,
             }
         };
-        self.take_place(&mut inner);
+        self.take_place(&hold, &mut inner)?;
         inner.writer = (caller.uid, caller.gid);
         if matches!(inner.body, Body::File { .. }) {
             self.adopt(&hold, &mut inner)?;

@@ -156,12 +156,17 @@ impl Tree {
         if self.is_silent(home) {
             return Ok(record);
         }
-        let which = (record.serial, file);
-        match self.neighbours.do_at_home(home, which, (0, 0), &Deed::Tell, TELL_MAX) {
-            Ok(_) => self.record(file),
-            Err(_) => {
-                self.note_silent(home);
-                Ok(record)
+        let (which, start) = ((record.serial, file), Instant::now());
+        loop {
+            match self.neighbours.do_at_home(home, which, (0, 0), &Deed::Tell, TELL_MAX) {
+                Ok(Done::Away | Done::Busy) if start.elapsed() < TELL_MAX => {
+                    thread::park_timeout(DOUBT_PAUSE);
+                }
+                Ok(_) => return self.record(file),
+                Err(_) => {
+                    self.note_silent(home);
+                    return Ok(record);
+                }
             }
         }
     }

@@ -74,7 +74,7 @@ impl Seen {
         Ok(seen.is_none_or(|seen| !seen.is_same_content(&now)))
     }
 
-    fn is_same_content(&self, other: &Seen) -> bool {
+    pub(super) fn is_same_content(&self, other: &Seen) -> bool {
         (self.size, self.modified) == (other.size, other.modified)
     }
 }
@@ -196,6 +196,7 @@ impl Tree {
     ) -> Result<(), Errno> {
         if self.is_shared && size == 0 {
             // Whatever is here is from before somebody else has emptied it.
+            self.spare_outlived(open.inode)?;
             inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
             return Ok(());
         }
@@ -279,9 +280,10 @@ impl Tree {
     /// anything to tell.
     pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
         if inner.stay == Stay::Home {
-            // It is told to whoever asks.
+            let losses = self.desk.losses();
+            // Else it is told to whoever asks.
             let Some(now) = self.desk.holds(&open.file, true) else { return Ok(false) };
-            self.follow_directory(open, inner, &now)?;
+            self.follow_directory(open, inner, (&now, losses))?;
         } else if self.is_shared {
             if inner.has_news()? && self.desk.holds(&open.file, true).is_none() {
                 // Others may have changed it since the session was lost: `Tree::regain` finds out.
@@ -339,6 +341,7 @@ impl Tree {
                 if let Body::File { seen, .. } = &mut inner.body {
                     *seen = Some(now);
                 }
+                self.note_seen(open.inode, now);
                 Ok(true)
             }
         }

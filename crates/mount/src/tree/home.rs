@@ -16,7 +16,7 @@ use std::{
     fs::File,
     io::IoSlice,
     os::unix::fs::FileExt,
-    sync::MutexGuard,
+    sync::{MutexGuard, atomic::Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -91,8 +91,7 @@ impl Tree {
         }
         let content = self.ask_for_home(open);
         if content.is_none() {
-            self.note_silent(self.desk.me());
-            self.give_up_home(open);
+            open.lock().stay = Stay::Not;
         }
         content
     }
@@ -131,16 +130,25 @@ impl Tree {
 
     fn ask_for_home(&self, open: &Open) -> Option<Content> {
         let losses = self.desk.losses();
-        let content = self.keep(&open.file, true, Some(ASK_MAX)).ok()?;
+        let kept = self.keep(&open.file, true, Some(ASK_MAX));
         // What can't be taken back has to be certain.
-        self.desk.call_within(&Actor::ROOT, Call::Settle, Some(ASK_MAX)).ok()?;
-        (self.desk.losses() == losses).then_some(content)
+        let settle = || self.desk.call_within(&Actor::ROOT, Call::Settle, Some(ASK_MAX));
+        let is_sure = kept.is_ok() && settle().is_ok() && self.desk.losses() == losses;
+        if is_sure {
+            return kept.ok();
+        }
+        if kept.is_ok() {
+            self.give_up_home(open);
+        }
+        if kept.is_ok() || kept == Err(Errno::TIMEDOUT) {
+            self.note_silent(self.desk.me());
+        }
+        None
     }
 
-    /// The group was asked for nothing. If it does not hear that either, whoever asks here finds out.
+    /// It was not to be. If the group does not hear that, whoever asks here finds out.
     fn give_up_home(&self, open: &Open) {
         _ = self.keep(&open.file, false, Some(ASK_MAX));
-        open.lock().stay = Stay::Not;
     }
 
     /// The kernel begins to use the bytes of a file by itself, which the group knows to be here: it has decided on
@@ -152,7 +160,8 @@ impl Tree {
         register: Register<'_>,
     ) -> Option<MutexGuard<'a, Inner>> {
         let mut inner = open.lock();
-        if inner.is_unused() && self.load_bytes(open, &mut inner, content.size).is_ok() {
+        let is_so = self.desk.holds(&open.file, false).as_ref() == Some(&content);
+        if is_so && inner.is_unused() && self.load_bytes(open, &mut inner, content.size).is_ok() {
             // From here on it ends when nobody has the file open, whatever comes.
             self.begin_home(&mut inner, content);
             self.pass_through(&mut inner, register);
@@ -160,6 +169,7 @@ impl Tree {
         }
         drop(inner);
         self.give_up_home(open);
+        open.lock().stay = Stay::Not;
         None
     }
 
@@ -202,9 +212,21 @@ impl Tree {
         }
     }
 
+    /// The machine stops. What can't be told is safe here, and told after the next start.
+    pub(super) fn finish_home(&self, open: &Open) {
+        if open.lock().stay != Stay::Home || self.is_silent(self.desk.me()) {
+            return;
+        }
+        if self.tell_home(open, TELL_MAX) == Err(Errno::TIMEDOUT) {
+            self.note_silent(self.desk.me());
+        } else if open.lock().is_left_home() {
+            self.end_home(open);
+        }
+    }
+
     /// Tells all that there is to tell of bytes that change here no more.
     fn leave_home(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
-        self.follow_directory(open, inner, now)?;
+        self.follow_directory(open, inner, (now, self.desk.losses()))?;
         inner.stay = Stay::Not;
         let told = match inner.has_news() {
             Ok(false) => self.keep(&open.file, false, None).map(|content| {
@@ -228,14 +250,14 @@ impl Tree {
         }
     }
 
-    /// What bytes that change here have become to the directory. If it has not heard what it was told, because that
+    /// What bytes that change here are to the directory, as found out when so many sessions were lost. If it has not heard what it was told, because that
     /// was lost with a session, it has to be told again; if it says by now that they are another machine's, what is
     /// here is nobody's, and is kept aside in the end.
     pub(super) fn follow_directory(
         &self,
         open: &Open,
         inner: &mut Inner,
-        now: &Content,
+        (now, losses): (&Content, u64),
     ) -> Result<(), Errno> {
         if self.is_anothers(now) {
             return Err(Errno::IO);
@@ -244,6 +266,7 @@ impl Tree {
             inner.base = Some(now.clone());
             inner.must_tell();
         }
+        inner.reported = Some(losses);
         if !now.is_live
             && let Ok(content) = self.keep(&open.file, true, Some(Duration::ZERO))
         {
@@ -291,6 +314,10 @@ impl Tree {
 
     /// Another machine wants something done to bytes that change here.
     pub(super) fn serve(&self, plea: Plea<'_>) -> Done {
+        if self.is_finished.load(Ordering::Acquire) {
+            // Programs may still write it past us.
+            return Done::Busy;
+        }
         let open = self.opens.get(plea.serial).filter(|open| open.file == *plea.file);
         let Some(open) = open else { return Done::Away };
         match self.must_be_entitled(&plea).and_then(|()| self.do_here(&open, plea)) {
@@ -347,6 +374,7 @@ impl Tree {
             Deed::Resize(size) => self.set_size(open, &mut inner, size).map(|()| Done::Well),
             Deed::Sync => {
                 drop(inner);
+                self.tell_home(open, TELL_MAX)?;
                 self.make_safe(open)?;
                 let settled = self.desk.call_within(&Actor::ROOT, Call::Settle, Some(DEED_MAX));
                 settled.map(|_| Done::Well).map_err(errno::of_call)

@@ -110,8 +110,7 @@ impl Tree {
         // as it does; the kernel bears both.
         let is_contended = self.has_direct.load(Ordering::Relaxed) && self.is_contended(open.inode);
         let content = record.as_ref().map(|record| record.content.clone()).unwrap_or_default();
-        let is_remote =
-            self.home_elsewhere(&content).is_some() && !open.lock().has_given_up(&content);
+        let is_remote = self.must_be_here(&open.lock(), &content).is_err();
         let is_past_cache = is_contended || is_remote;
         let has_capability = is_past_cache && purpose.writes && self.has_capability(&open.file)?;
         {
@@ -345,7 +344,7 @@ impl Tree {
             self.choose_first(open, inner, purpose, caller, register)?;
         }
         if purpose.truncates {
-            self.take_place(inner);
+            self.take_place(open, inner)?;
             self.load(open, inner)?;
             self.set_size(open, inner, 0)?;
         }

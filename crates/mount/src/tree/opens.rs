@@ -21,7 +21,6 @@ use super::{
     home::Stay,
     lock,
     opening::maps,
-    shared::PATIENCE,
 };
 
 /// An inode that is open, or that somebody works on.
@@ -432,14 +431,10 @@ impl Tree {
     /// Stores a file, makes its bytes safe and closes it, under whatever handles it is open: the kernel may
     /// have gone without saying so of each.
     pub(super) fn finish_open(&self, open: &Open) -> Result<(), Errno> {
-        if open.lock().is_left_home() {
-            self.end_home(open);
-        }
+        self.finish_home(open);
         let is_home = open.lock().stay == Stay::Home;
-        match is_home {
-            // What can't be told is safe here, and told after the next start.
-            true => _ = self.tell_home(open, PATIENCE),
-            false => self.regain(open)?,
+        if !is_home {
+            self.regain(open)?;
         }
         let mut inner = open.lock();
         if is_home {

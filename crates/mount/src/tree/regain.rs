@@ -71,6 +71,9 @@ impl Tree {
         let Some(now) = inner.base.clone() else { return Ok(()) };
         match now.home {
             Some(home) if home != self.desk.me() => match inner.body {
+                Body::Rest if self.is_outlived(inode) && !self.was_written_past_us(inode) => {
+                    self.drop_old(inode)
+                }
                 Body::Rest => self.keep_aside(inode),
                 // Whoever has it open sees to it.
                 _ => Ok(()),

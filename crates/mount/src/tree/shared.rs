@@ -366,8 +366,10 @@ impl Tree {
     }
 
     /// What is used where it is can't be used here.
-    fn must_be_here(&self, inner: &Inner, content: &Content) -> Result<(), Errno> {
-        let is_remote = self.home_elsewhere(content).is_some() && !inner.has_given_up(content);
+    pub(super) fn must_be_here(&self, inner: &Inner, content: &Content) -> Result<(), Errno> {
+        let is_remote = self.home_elsewhere(content).is_some()
+            && inner.stay != Stay::Home
+            && !inner.has_given_up(content);
         if is_remote { Err(Errno::REMOTE) } else { Ok(()) }
     }
 
@@ -402,7 +404,7 @@ impl Tree {
         let kept = match &inner.body {
             Body::Rest => return Ok(()),
             Body::Memory(held) => self.content.rescue(open.inode, &mut held.bytes()),
-            Body::File { file, .. } => file
+            Body::File { file, .. } if inner.is_borrowed => file
                 .try_clone()
                 .map_err(host::Failure::of("can't read", "a backing file"))
                 .and_then(|mut file| {
@@ -411,6 +413,10 @@ impl Tree {
                     _ = file.seek(SeekFrom::Start(0));
                     self.content.rescue(open.inode, &mut file)
                 }),
+            Body::File { .. } => match self.content.rescue_backing(open.inode).transpose() {
+                Some(kept) => kept,
+                None => return Ok(()),
+            },
         };
         let inode = open.inode;
         match kept {
@@ -515,23 +521,25 @@ impl Tree {
     }
 
     /// Where other bytes come in place of those that were, these need not be known.
-    pub(super) fn take_place(&self, inner: &mut Inner) {
+    pub(super) fn take_place(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
         if self.is_shared && matches!(inner.body, Body::Rest) {
+            self.spare_outlived(open.inode)?;
             let had_bytes = inner.base.as_ref().is_some_and(|base| base.size > 0);
             inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
             (inner.is_dirty, inner.is_unreported) = (had_bytes, had_bytes);
         }
+        Ok(())
     }
 
     /// What was written and could not be told, because the session was lost meanwhile, is told now, or kept
     /// aside if others were faster.
     pub(super) fn regain(&self, open: &Open) -> Result<(), Errno> {
+        if open.lock().stay == Stay::Home {
+            return self.tell_home(open, PATIENCE);
+        }
         let is_well = || self.desk.holds(&open.file, true).is_some();
         if !self.is_shared || !open.lock().has_news()? || is_well() {
             return Ok(());
-        }
-        if open.lock().stay == Stay::Home {
-            return self.tell_home(open, PATIENCE);
         }
         match self.ready(open, Need::Tell) {
             // There is no such file any more, and nobody could ask for its bytes.
