@@ -19,8 +19,13 @@ impl Group {
         let Some(peers) = &mut self.peers else { return };
         let mut said = Vec::new();
         let bytes = peers.ear().seal(request);
-        peers.ear().say(now, bytes, &mut said);
+        peers.ear().say(now, bytes.clone(), &mut said);
         peers.ask_around(now);
+        // A member that knows what is wanted misses a leader that has died with it.
+        let own = self.member.replica().tip().seat_of(&me);
+        if peers.ear().seats().contains(&own) && !said.iter().any(|(seat, _)| *seat == own) {
+            said.push((own, bytes));
+        }
         for (seat, bytes) in said {
             if seat.key == me {
                 self.member.step(now, Input::Heard { from: client, bytes, key: Some(me) }, out);

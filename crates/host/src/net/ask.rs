@@ -11,7 +11,11 @@ use std::{
 
 use base::PublicKey;
 use quinn::{Connection, ReadToEndError, RecvStream, SendStream, VarInt};
-use tokio::{sync::oneshot, task::JoinSet, time::timeout};
+use tokio::{
+    sync::oneshot,
+    task::JoinSet,
+    time::{Duration, interval, timeout},
+};
 
 use super::{
     Asker, Reception,
@@ -23,6 +27,9 @@ use super::{
 /// Why a request is not answered, as the other end is told.
 const BUSY: VarInt = VarInt::from_u32(1);
 const FAILED: VarInt = VarInt::from_u32(2);
+
+/// How often it is looked whether a stranger who has asked for nothing yet is known by now.
+const KNOWN_LOOK: Duration = Duration::from_millis(50);
 
 struct Job {
     from: Asker,
@@ -102,7 +109,12 @@ pub(crate) async fn serve(hub: Arc<Hub>, key: PublicKey, link: Arc<Link>) {
 /// Serves the one request of somebody who is only here for that.
 pub(crate) async fn host(hub: Arc<Hub>, connection: Connection, from: Asker, slot: Slot) {
     let one = async {
-        let Ok((send, recv)) = connection.accept_bi().await else { return };
+        let accepted = tokio::select! {
+            accepted = connection.accept_bi() => accepted,
+            // It is known by now, and believes that it is heard: it has to call again.
+            () = known(&hub, &from) => return,
+        };
+        let Ok((send, recv)) = accepted else { return };
         let size_max = match from.is_known {
             true => hub.limits.ask_bytes_max,
             false => hub.limits.ask_stranger_bytes_max,
@@ -115,6 +127,14 @@ pub(crate) async fn host(hub: Arc<Hub>, connection: Connection, from: Asker, slo
     _ = timeout(hub.limits.guest, one).await;
     connection.close(Close::Stranger.code(), b"one request, and that is over");
     drop(slot);
+}
+
+/// Waits until a stranger is none any more.
+async fn known(hub: &Hub, from: &Asker) {
+    let mut looks = interval(KNOWN_LOOK);
+    while from.is_known || !hub.is_known(&from.key) {
+        looks.tick().await;
+    }
 }
 
 async fn answer(

@@ -79,6 +79,21 @@ fn a_stranger_that_becomes_known_is_heard() {
 }
 
 #[test]
+fn a_stranger_that_has_called_too_early_calls_again_as_soon_as_it_is_known() {
+    let one = Machine::start(1);
+    // A stranger that asks for nothing may stay for longer than this test.
+    let two = Machine::start_with(2, Limits { guest: 10 * LONG, ..quick() });
+    two.welcomes(&one, Welcome::Stranger);
+    one.knows(&two);
+    let say = |what: &[u8]| one.network.send(&two.key, Lane::Ordinary, what.to_vec());
+    assert!(say(b"lost"));
+    until(|| two.network.standing().unwrap().guests == 1);
+    two.welcomes(&one, Welcome::Known);
+    until(|| two.network.standing().unwrap().guests == 0);
+    until(|| say(b"heard") && two.heard(|heard| !heard.frames.is_empty()));
+}
+
+#[test]
 fn whoever_is_not_welcome_is_turned_away_and_told() {
     let (one, two) = (Machine::start(1), Machine::start(2));
     two.welcomes(&one, Welcome::Refused);
