@@ -36,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// there is one more, for whoever wants something else.
 const PLEAS_MAX: usize = 3;
 
+/// How long a machine that is not connected is waited for by whoever can do without.
+const DIAL_MAX: Duration = Duration::from_millis(300);
+
 /// After so long it is asked again for whom a machine acts.
 const USERS_AGE_MAX: Duration = Duration::from_secs(60);
 
@@ -144,8 +147,13 @@ impl Neighbours {
         deed: &Deed,
         patience: Duration,
     ) -> Result<Done, Failure> {
-        // What is written at the end is written once: it may have been done though nobody has heard of it.
-        let may_repeat = !matches!(deed, Deed::Write { offset: None, .. });
+        let may_repeat = match deed {
+            // It is written once: it may have been done though nobody has heard of it.
+            Deed::Write { offset: None, .. } => false,
+            // Whoever only looks can do without.
+            Deed::Tell => false,
+            _ => true,
+        };
         let errand = Errand::Do { serial, file: file.clone(), who, deed: deed.clone() };
         let (key, answer) = self.ask_home(home, &errand, patience, may_repeat)?;
         let what = match answer {
@@ -170,6 +178,11 @@ impl Neighbours {
         };
         let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
         let bytes = base::encode(errand);
+        let is_only_a_look = matches!(errand, Errand::Do { deed: Deed::Tell, .. });
+        let patience = match is_only_a_look && !network.is_connected(&key) {
+            true => patience.min(DIAL_MAX),
+            false => patience,
+        };
         let answer = match network.ask(&key, bytes.clone(), patience) {
             Err(failure) if may_repeat => {
                 // It may be somewhere else by now.

@@ -211,6 +211,11 @@ impl Network {
         }
     }
 
+    /// Whether there is a connection with a machine.
+    pub fn is_connected(&self, to: &PublicKey) -> bool {
+        self.hub.peer(to).is_some_and(|peer| peer.is_connected())
+    }
+
     /// Has a frame sent, without waiting. False if there is no room for it, or nobody with this key is known.
     pub fn send(&self, to: &PublicKey, lane: Lane, bytes: Vec<u8>) -> bool {
         let Some(peer) = self.hub.peer(to) else { return false };
