@@ -4,6 +4,7 @@
 //! without comments and literals, so that a rule can be quoted without being broken.
 
 mod links;
+mod mechanisms;
 mod rules;
 mod source;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod tests;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use crate::run;
+use crate::{run, workspace};
 
 /// One file under the rules.
 pub struct File<'a> {
@@ -23,6 +24,8 @@ pub struct File<'a> {
     pub code: &'a str,
     /// The path of every file in the repository.
     pub paths: &'a BTreeSet<String>,
+    /// The numbers of the papers' mechanisms that may be cited.
+    pub numbers: &'a BTreeSet<String>,
 }
 
 /// A line, counted from one, and what is wrong with it.
@@ -51,24 +54,32 @@ const RULES: &[Rule] = &[
     Rule { name: "logic", applies: rules::is_index, check: rules::logic },
     Rule { name: "machine-path", applies: rules::is_any, check: rules::machine_path },
     Rule { name: "link", applies: rules::is_markdown, check: links::link },
+    Rule { name: "citation", applies: rules::is_written, check: mechanisms::citation },
+    Rule { name: "mechanism", applies: mechanisms::is_list, check: mechanisms::list },
 ];
 
 /// Says what is untidy in the repository, as `path:line: message (rule)`.
 pub fn check(root: &Path) -> Result<Vec<String>, String> {
     let paths = list(root)?;
+    let numbers = mechanisms::numbers(&workspace::read_text(&root.join(mechanisms::PATH))?);
     let mut findings = Vec::new();
     for path in &paths {
         let bytes = fs::read(root.join(path)).map_err(|e| format!("cannot read {path}: {e}"))?;
         if let Some(text) = text(&bytes) {
-            findings.extend(check_file(path, text, &paths));
+            findings.extend(check_file(path, text, &paths, &numbers));
         }
     }
     Ok(findings)
 }
 
-fn check_file(path: &str, text: &str, paths: &BTreeSet<String>) -> Vec<String> {
+fn check_file(
+    path: &str,
+    text: &str,
+    paths: &BTreeSet<String>,
+    numbers: &BTreeSet<String>,
+) -> Vec<String> {
     let code = if rules::is_rust(path) { source::code(text) } else { String::new() };
-    let file = File { path, text, code: &code, paths };
+    let file = File { path, text, code: &code, paths, numbers };
     let mut findings = Vec::new();
     for rule in RULES.iter().filter(|rule| (rule.applies)(path)) {
         for (line, message) in (rule.check)(&file) {

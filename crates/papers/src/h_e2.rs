@@ -83,7 +83,7 @@ fn bloom(shape: Shape, prints: &[Print]) -> Body {
 }
 
 /// How many of the files, some of each group, only one filter has. Filters with far too many probes are
-/// crowded, and the production array refuses them.
+/// crowded, and the array of `locator` refuses them.
 fn hit_rate_one_by_one(prints: &[Vec<Print>], shape: Shape) -> f64 {
     let filters: Vec<Bits> = prints.iter().map(|prints| bits(shape, prints)).collect();
     let sample = (10_000 / prints.len()).max(1);
@@ -99,7 +99,7 @@ fn hit_rate_one_by_one(prints: &[Vec<Print>], shape: Shape) -> f64 {
     share(hits, count)
 }
 
-/// How many of the files, some of each group, are found by the production array.
+/// How many of the files, some of each group, are found by the array of `locator`.
 fn hit_rate(prints: &[Vec<Print>], mut filter: impl FnMut(&[Print]) -> Body) -> f64 {
     let mut array = Array::new(Bounds { bytes_max: 4 << 30, ..Bounds::default() });
     for (group, prints) in (0..).zip(prints) {

@@ -11,7 +11,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         trial.number(format!("pba{bits}"), files * bits / pba8);
     }
     for (groups, recent) in [(10u32, 300u64), (50, 100), (100, 50)] {
-        // The production shape of a first level, of each group.
+        // The shape that `locator` gives a first level, of each group.
         let bits = f64::from(groups) * f64::from(Shape::for_files(recent, 20).bits());
         let relative = 1.0 + bits / pba8;
         // Seven digits, as the paper prints them; a measurement has four.

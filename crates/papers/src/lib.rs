@@ -1,8 +1,8 @@
 //! Experiments that reproduce published tables.
 //!
 //! An experiment is a plan and a function. The plan (`papers/<ID>.toml`) says what the paper
-//! reports, with which sizes we run, and what must come out. The function runs the production code
-//! and answers with measurements. The harness joins the two: paper, ours, verdict.
+//! reports, with which sizes we run, and what must come out. The function runs the code of the
+//! product, or of a library that it is to use (docs/mechanisms.md says which), and answers with measurements. The harness joins the two: paper, ours, verdict.
 //!
 //! Reading order: [`Plan`], [`Trial`], the judgement in `verdict`, [`Report`], then the experiments.
 //! To add one: a plan, a module, a `mod` line below and a line in `registry`.

@@ -6,9 +6,10 @@ use super::*;
 fn lines(name: &str, path: &str, text: &str) -> Vec<usize> {
     let paths = ["README.md", "docs/formats.md", "docs/decisions/one.md", path];
     let paths = paths.map(str::to_owned).into();
+    let numbers = ["L1", "D16"].map(str::to_owned).into();
     let end = format!(" ({name})");
     assert!(RULES.iter().any(|rule| rule.name == name), "no rule is called {name}");
-    let findings = check_file(path, text, &paths);
+    let findings = check_file(path, text, &paths, &numbers);
     let mine = findings.iter().filter_map(|finding| finding.strip_suffix(&end));
     mine.map(|finding| {
         let rest = finding.strip_prefix(path).unwrap().strip_prefix(':').unwrap();
@@ -23,7 +24,7 @@ const NONE: [usize; 0] = [];
 
 #[test]
 fn a_finding_reads_like_a_compiler_message() {
-    let findings = check_file(SHELL, "//! A disk.\n\tlet a;\n", &BTreeSet::new());
+    let findings = check_file(SHELL, "//! A disk.\n\tlet a;\n", &BTreeSet::new(), &BTreeSet::new());
     assert_eq!(findings, ["crates/host/src/disk.rs:2: a tab; indent with spaces (tab)"]);
 }
 
@@ -170,4 +171,60 @@ fn link() {
     assert_eq!(lines("link", page, "[a](../../README.md)\n"), [1]);
     assert_eq!(lines("link", page, "[a]: nowhere.md\n[b]: formats.md\n"), [1]);
     assert_eq!(lines("link", page, "`[a](nowhere.md)`\n```\n[b](nowhere.md)\n```\n"), NONE);
+}
+
+/// A number that the list of mechanisms of these tests does not have, in halves so that this file may stand under
+/// its own rule.
+const UNKNOWN: &str = concat!("D", "99");
+
+#[test]
+fn citation() {
+    let cites = |word: &str| format!("//! A table.\nlet a = {UNKNOWN}; // {word}: leader\n");
+    assert_eq!(lines("citation", PURE, &cites("D16")), NONE);
+    assert_eq!(lines("citation", PURE, &cites(UNKNOWN)), [2]);
+    assert_eq!(
+        lines("citation", PURE, &format!("\"{UNKNOWN}\"\n// D16, {UNKNOWN} to D16\n")),
+        [1, 2]
+    );
+    assert_eq!(lines("citation", "papers/D-E1.toml", &format!("about = '({UNKNOWN})'\n")), [1]);
+    for (before, after) in [("inv-", ""), ("", "x"), ("a", ""), ("", "9"), ("0x", "")] {
+        let word = format!("{before}{UNKNOWN}{after}\n");
+        assert_eq!(lines("citation", "docs/formats.md", &word), NONE, "{word}");
+    }
+}
+
+#[test]
+fn mechanism() {
+    let page = "docs/mechanisms.md";
+    let list = |rows: &str| lines("mechanism", page, &format!("# Mechanisms\n{rows}\n"));
+    let row = |number: &str, place: &str, state: &str| {
+        format!("| {number} | what | {place} | {state} |\n")
+    };
+    let good =
+        row("D1", "`crates/lease/src/table.rs`", "in the product") + &row("D2", "", "not yet");
+    let paths = ["crates/lease/src/table.rs", "crates/papers/src/k.rs"];
+    let with = |rows: &str| {
+        let paths = paths.map(str::to_owned).into();
+        let text = format!("# Mechanisms\n{rows}");
+        let findings = check_file(page, &text, &paths, &BTreeSet::new());
+        findings.into_iter().filter(|finding| finding.ends_with("(mechanism)")).count()
+    };
+    assert_eq!(with(&good), 0);
+    assert_eq!(with(&(good.clone() + &row("D2", "", "not yet"))), 1, "twice");
+    assert_eq!(with(&(good.clone() + &row("D4", "", "not yet"))), 1, "one is left out");
+    assert_eq!(with(&row("D1", "`crates/lease/src/gone.rs`", "not yet")), 1, "no such file");
+    assert_eq!(with(&row("D1", "", "in the product")), 1, "no file");
+    assert_eq!(with(&row("D1", "`crates/papers/src/k.rs`", "in part: a")), 1, "no product");
+    assert_eq!(with(&row("D1", "`crates/papers/src/k.rs`", "library")), 1, "no library");
+    assert_eq!(with(&row("D1", "`crates/lease/src/table.rs`", "experiments")), 1, "no experiment");
+    assert_eq!(with(&row("D1", "", "perhaps")), 1, "no state");
+    assert_eq!(with("| D1 | what | not yet |\n"), 1, "a column is missing");
+    assert_eq!(list(&row("D1", "", "perhaps")), [2]);
+}
+
+#[test]
+fn numbers_are_those_of_the_list() {
+    let page = "| Item |\n|---|\n| L1 | a | | absent |\n| D16 | b | | absent |\nH1 | c\n";
+    let expected = ["D16", "L1"].map(str::to_owned).into();
+    assert_eq!(super::mechanisms::numbers(page), expected);
 }

@@ -1,4 +1,4 @@
-//! A cell of groups that look paths up by their filters: production code throughout, and a tally.
+//! A cell of groups that look paths up by their filters: the code of `locator` throughout, and a tally.
 
 use base::{Instant, Machine, Rng, encode};
 use locator::{

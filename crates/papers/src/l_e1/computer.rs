@@ -1,4 +1,4 @@
-//! One computer: a client that makes directories, the production pager, a processor and a disk.
+//! One computer: a client that makes directories, the pager of `load`, a processor and a disk.
 //!
 //! The client makes a tree, breadth first. To make a directory it looks up the parent's object and
 //! then the new one, works on both, sets both dirty and lets both go. It has several under way at

@@ -1,6 +1,6 @@
 //! A model of the object pager (figure 9), and tasks that look up more than its store can do.
 //!
-//! L-E1 has the production pager; but that cannot be taken apart, and here each of its places is to
+//! L-E1 has the real pager; but that cannot be taken apart, and here each of its places is to
 //! lose its protection. Every object is new, three of four are changed, and nothing is hit. 9C stops
 //! lookups at its threshold; the finer points of rate matching (L59) make no difference to a bound.
 

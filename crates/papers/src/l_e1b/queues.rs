@@ -1,4 +1,4 @@
-//! Queues at a place: the production reservoir, or a bare `VecDeque` where its protection is removed.
+//! Queues at a place: the reservoir of `load`, or a bare `VecDeque` where its protection is removed.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Sets at a place: the production reservoir, or a bare collection where its protection is removed.
+//! Sets at a place: the reservoir of `load`, or a bare collection where its protection is removed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
