@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use papers::{EXPERIMENTS, Experiment, Verdict};
+use papers::{EXPERIMENTS, Experiment, Outcome};
 
 #[derive(clap::Subcommand)]
 pub enum Command {
@@ -15,10 +15,13 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run experiments; exit with 0 only if every verdict holds
+    /// Run experiments; exit with 0 if all holds, or differs for reasons that were shown
     ///
-    /// A row of the plan holds, differs, or is not judged (its input is not on this machine, or the
-    /// run is not at full size). An experiment holds if something was judged and nothing differs.
+    /// A row of the plan holds; or is as before, where it guards our own number and says nothing of the paper's; or
+    /// is explained, where it differs as the plan expects and what shows the cause came out too; or differs; or is
+    /// not judged (its input is not on this machine, or the run is not at full size). An experiment is as good as
+    /// its worst row. The exit code is 0 if all hold or differ as explained, 1 if any differs otherwise, and 3 if
+    /// none does and some are partial: rows of theirs were not judged.
     Run {
         /// Which experiments, as `croft papers list` names them
         #[arg(required = true, value_name = "ID")]
@@ -26,6 +29,9 @@ pub enum Command {
         /// Print one JSON object for each experiment, one on a line
         #[arg(long)]
         json: bool,
+        /// Exit with 1 unless all hold
+        #[arg(long)]
+        strict: bool,
         /// Multiply the sizes; exact rows are judged at scale 1 only
         #[arg(long, value_name = "F", default_value = "1", value_parser = parse_scale)]
         scale: f64,
@@ -38,8 +44,8 @@ pub enum Command {
 pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::List { json } => list(*json),
-        Command::Run { ids, json, scale } => match find(ids) {
-            Ok(experiments) => run_all(&experiments, *json, *scale),
+        Command::Run { ids, json, strict, scale } => match find(ids) {
+            Ok(experiments) => run_all(&experiments, *json, *strict, *scale),
             Err(unknown) => {
                 writeln!(stderr(), "croft: {unknown}")?;
                 Ok(ExitCode::from(2))
@@ -86,25 +92,51 @@ fn list(json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_all(experiments: &[&Experiment], json: bool, scale: f64) -> anyhow::Result<ExitCode> {
-    let mut verdicts = Vec::new();
+fn run_all(
+    experiments: &[&Experiment],
+    json: bool,
+    strict: bool,
+    scale: f64,
+) -> anyhow::Result<ExitCode> {
+    let mut outcomes = Vec::new();
     for experiment in experiments {
         let report = experiment.run(scale, &mut progress)?;
         let mut out = stdout().lock();
         if json {
             writeln!(out, "{}", report.to_json())?;
         } else {
-            let gap = if verdicts.is_empty() { "" } else { "\n" };
-            write!(out, "{gap}{report}")?;
+            writeln!(out, "{report}")?;
         }
         out.flush()?;
-        verdicts.push(report.verdict);
+        outcomes.push(report.verdict);
     }
-    Ok(if do_all_hold(&verdicts) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if !json {
+        writeln!(stdout(), "{}", summary(&outcomes))?;
+    }
+    Ok(ExitCode::from(exit_code(&outcomes, strict)))
 }
 
-fn do_all_hold(verdicts: &[Verdict]) -> bool {
-    verdicts.iter().all(|&verdict| verdict == Verdict::Holds)
+/// The last line: how many experiments came out how.
+fn summary(outcomes: &[Outcome]) -> String {
+    let count = |outcome| outcomes.iter().filter(|other| **other == outcome).count();
+    format!(
+        "experiments: {} hold, {} differ as explained, {} partial, {} differ",
+        count(Outcome::Holds),
+        count(Outcome::Explained),
+        count(Outcome::Partial),
+        count(Outcome::Differs),
+    )
+}
+
+/// That of the worst experiment.
+fn exit_code(outcomes: &[Outcome], strict: bool) -> u8 {
+    match outcomes.iter().max() {
+        Some(Outcome::Holds) => 0,
+        Some(_) if strict => 1,
+        Some(Outcome::Explained) => 0,
+        Some(Outcome::Partial) => 3,
+        Some(Outcome::Differs) | None => 1,
+    }
 }
 
 /// Tells people at a terminal what goes on, and nobody else.
@@ -121,10 +153,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_well_only_if_every_experiment_holds() {
-        use Verdict::{Differs, Holds, NotJudged};
-        assert!(do_all_hold(&[Holds, Holds]));
-        assert!(!do_all_hold(&[Holds, Differs]));
-        assert!(!do_all_hold(&[Holds, NotJudged]));
+    fn the_exit_code_is_that_of_the_worst_experiment() {
+        use Outcome::{Differs, Explained, Holds, Partial};
+        for (outcomes, code, strict_code) in [
+            (&[Holds, Holds][..], 0, 0),
+            (&[Holds, Explained], 0, 1),
+            (&[Partial, Explained], 3, 1),
+            (&[Partial, Differs, Holds], 1, 1),
+        ] {
+            assert_eq!(exit_code(outcomes, false), code, "{outcomes:?}");
+            assert_eq!(exit_code(outcomes, true), strict_code, "{outcomes:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_counts_every_kind() {
+        use Outcome::{Differs, Explained, Holds, Partial};
+        let all = [Holds, Holds, Holds, Explained, Explained, Partial, Differs, Holds];
+        let expected = "experiments: 4 hold, 2 differ as explained, 1 partial, 1 differ";
+        assert_eq!(summary(&all), expected);
     }
 }

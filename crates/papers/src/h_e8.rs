@@ -18,11 +18,11 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Verdict, find};
+    use crate::{Outcome, find};
 
     #[test]
     fn the_run_is_as_the_plan_says() {
         let report = find("H-E8").unwrap().run(1.0, &mut |_| ()).unwrap();
-        assert_eq!(report.verdict, Verdict::Holds, "{report}");
+        assert_eq!(report.verdict, Outcome::Holds, "{report}");
     }
 }

@@ -37,11 +37,10 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::find;
+    use crate::registry::tests::check;
 
     #[test]
     fn a_small_network_shows_what_the_plan_says_but_that_there_are_no_bursts() {
-        let report = find("K-E14").unwrap().run(0.06, &mut |_| ()).unwrap();
-        assert_eq!(report.differing(), ["transfer/correlation-of-change-and-churn"], "{report}");
+        check("K-E14", 0.06, &["transfer/correlation-of-change-and-churn"]);
     }
 }

@@ -77,11 +77,10 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::find;
+    use crate::registry::tests::check;
 
     #[test]
     fn a_small_figure_has_the_shape_that_the_plan_says_but_that_threshold_is_not_last() {
-        let report = find("K-E3").unwrap().run(0.01, &mut |_| ()).unwrap();
-        assert_eq!(report.differing(), ["uniform/threshold-last"], "{report}");
+        check("K-E3", 0.01, &["uniform/threshold-last"]);
     }
 }

@@ -52,16 +52,15 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::find;
+    use crate::registry::tests::check;
 
     #[test]
     fn a_small_figure_has_the_shape_that_the_plan_says_but_for_proportion_and_threshold() {
-        let report = find("K-E4").unwrap().run(0.06, &mut |_| ()).unwrap();
         let known = [
             "zipf-1.2/churn/proportion-to-active",
             "uniform/threshold-falls",
             "uniform/threshold-hops-rise",
         ];
-        assert_eq!(report.differing(), known, "{report}");
+        check("K-E4", 0.06, &known);
     }
 }

@@ -72,11 +72,10 @@ fn activity(figures: &Figures) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::find;
+    use crate::registry::tests::check;
 
     #[test]
     fn a_small_figure_has_the_shape_that_the_plan_says_but_that_servers_are_less_busy() {
-        let report = find("K-E5").unwrap().run(0.03, &mut |_| ()).unwrap();
-        assert_eq!(report.differing(), ["activity/active-to-passive"], "{report}");
+        check("K-E5", 0.03, &["activity/active-to-passive"]);
     }
 }

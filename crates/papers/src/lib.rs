@@ -66,8 +66,8 @@ mod h_e8;
 mod h_e9;
 
 pub use k_e13::live as live_as_peer;
-pub use plan::{Expect, Plan, Row};
+pub use plan::{Differs, Expect, Plan, Printed, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};
 pub use report::{Line, Report};
 pub use trial::{Failure, Trial, Value};
-pub use verdict::Verdict;
+pub use verdict::{Outcome, Verdict};

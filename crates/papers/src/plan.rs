@@ -39,37 +39,63 @@ pub struct Plan {
 pub struct Row {
     /// The measurement that is judged.
     pub name: String,
-    /// What the paper reports.
-    pub paper: Option<f64>,
+    /// What the paper prints, and nothing else. What holds never excludes it.
+    pub paper: Option<Printed>,
     /// What must come out.
     pub expect: Expect,
+    /// That it is known not to come out, and why.
+    pub differs: Option<Differs>,
     /// Judged at scale 1 only.
     pub full_size: bool,
     /// A remark for the reader.
     pub note: String,
 }
 
+/// What a paper prints: a number, or two between which its own lie.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum Printed {
+    /// A number.
+    Number(f64),
+    /// Two, as in "1.1 to 1.5".
+    Range([f64; 2]),
+}
+
 /// A judgement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Expect {
-    /// This number: analytic, or pinned against regressions. Always at full size only.
+    /// This number, which follows from the paper's own formula or from the set-up. Always at full size only.
     Exact(f64),
     /// A number between these, both included.
     Band(f64, f64),
     /// A relation, which the code computes and this sentence states.
     Shape(String),
+    /// What came out last time. It guards against regressions and reproduces nothing. Always at full size only.
+    Pin(f64),
 }
 
-/// A row as it is written: exactly one of `exact`, `band` and `shape`.
+/// A difference that is expected.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Differs {
+    /// Its cause.
+    pub why: String,
+    /// The measurement that shows the cause: without it, the difference is gone. A row of its own judges it.
+    pub shown_by: String,
+}
+
+/// A row as it is written: exactly one of `exact`, `band`, `shape` and `pin`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRow {
     name: String,
-    paper: Option<f64>,
+    paper: Option<Printed>,
     exact: Option<f64>,
     band: Option<[f64; 2]>,
     shape: Option<String>,
+    pin: Option<f64>,
+    differs: Option<Differs>,
     #[serde(default)]
     full_size: bool,
     #[serde(default)]
@@ -83,7 +109,47 @@ impl Plan {
         if plan.rows.is_empty() {
             return Err(format!("plan {} expects nothing", plan.id));
         }
+        for row in &plan.rows {
+            plan.check_explanation(row)?;
+        }
         Ok(plan)
+    }
+
+    /// Refuses an explanation that nothing shows.
+    fn check_explanation(&self, row: &Row) -> Result<(), String> {
+        let Some(differs) = &row.differs else { return Ok(()) };
+        let is_shown = self.rows.iter().any(|other| {
+            let is_shape = matches!(other.expect, Expect::Shape(_));
+            other.name == differs.shown_by && is_shape && other.differs.is_none()
+        });
+        if differs.why.is_empty() || !is_shown || differs.shown_by == row.name {
+            return Err(format!(
+                "row {} differs for a reason that no shape of another row shows",
+                row.name
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Expect {
+    /// Whether a number is as expected; `None` where none is.
+    pub fn admits(&self, number: f64) -> Option<bool> {
+        match *self {
+            Expect::Exact(value) | Expect::Pin(value) => Some(number == value),
+            Expect::Band(low, high) => Some(low <= number && number <= high),
+            Expect::Shape(_) => None,
+        }
+    }
+}
+
+impl Printed {
+    /// The number, or both.
+    pub fn numbers(&self) -> Vec<f64> {
+        match *self {
+            Printed::Number(number) => vec![number],
+            Printed::Range(ends) => ends.to_vec(),
+        }
     }
 }
 
@@ -91,19 +157,35 @@ impl TryFrom<RawRow> for Row {
     type Error = String;
 
     fn try_from(raw: RawRow) -> Result<Row, String> {
-        let expect = match (raw.exact, raw.band, raw.shape) {
-            (Some(value), None, None) if value.is_finite() => Expect::Exact(value),
-            (None, Some([low, high]), None) if low <= high => Expect::Band(low, high),
-            (None, None, Some(sentence)) if !sentence.is_empty() => Expect::Shape(sentence),
+        let expect = match (raw.exact, raw.band, raw.shape, raw.pin) {
+            (Some(value), None, None, None) if value.is_finite() => Expect::Exact(value),
+            (None, Some([low, high]), None, None) if low <= high => Expect::Band(low, high),
+            (None, None, Some(sentence), None) if !sentence.is_empty() => Expect::Shape(sentence),
+            (None, None, None, Some(value)) if value.is_finite() => Expect::Pin(value),
             _ => {
                 return Err(format!(
-                    "row {} needs one of exact, band [low, high], shape",
+                    "row {} needs one of exact, band [low, high], shape, pin",
                     raw.name
                 ));
             }
         };
-        let full_size = raw.full_size || matches!(expect, Expect::Exact(_));
-        Ok(Row { name: raw.name, paper: raw.paper, expect, full_size, note: raw.note })
+        let is_pin = matches!(expect, Expect::Pin(_));
+        let admits = |number| !is_pin && expect.admits(number) == Some(true);
+        if raw.paper.is_some_and(|paper| !paper.numbers().into_iter().all(admits)) {
+            return Err(format!(
+                "row {} would hold without the paper's own number; widen it, or say `differs`",
+                raw.name
+            ));
+        }
+        if is_pin && raw.differs.is_some() {
+            return Err(format!(
+                "row {} pins our own number, which can't be expected to differ",
+                raw.name
+            ));
+        }
+        let full_size = raw.full_size || is_pin || matches!(expect, Expect::Exact(_));
+        let RawRow { name, paper, differs, note, .. } = raw;
+        Ok(Row { name, paper, expect, differs, full_size, note })
     }
 }
 
@@ -113,6 +195,16 @@ impl fmt::Display for Expect {
             Expect::Exact(value) => write!(f, "exactly {value}"),
             Expect::Band(low, high) => write!(f, "{low} to {high}"),
             Expect::Shape(sentence) => f.write_str(sentence),
+            Expect::Pin(value) => write!(f, "{value} last time"),
+        }
+    }
+}
+
+impl fmt::Display for Printed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Printed::Number(number) => write!(f, "{number}"),
+            Printed::Range([low, high]) => write!(f, "{low} to {high}"),
         }
     }
 }
@@ -135,7 +227,7 @@ mod tests {
     #[test]
     fn a_row_has_one_judgement() {
         let plan = plan(
-            "[[rows]]\nname = 'a'\npaper = 5\nexact = 4\n
+            "[[rows]]\nname = 'a'\npaper = 4\nexact = 4\n
              [[rows]]\nname = 'a'\nband = [1, 2.5]\n
              [[rows]]\nname = 'b'\nshape = 'it falls'\nfull_size = true",
         )
@@ -144,7 +236,7 @@ mod tests {
         let shape = Expect::Shape("it falls".into());
         assert_eq!(expects, [&Expect::Exact(4.0), &Expect::Band(1.0, 2.5), &shape]);
         assert_eq!(plan.rows.iter().map(|r| r.full_size).collect::<Vec<_>>(), [true, false, true]);
-        assert_eq!(plan.rows[0].paper, Some(5.0));
+        assert_eq!(plan.rows[0].paper, Some(Printed::Number(4.0)));
     }
 
     #[test]
@@ -158,6 +250,8 @@ mod tests {
             "exact = inf",
             "shape = ''",
             "exakt = 1",
+            "pin = nan",
+            "pin = 1\nexact = 1",
         ] {
             assert!(plan(&format!("[[rows]]\nname = 'a'\n{judgement}")).is_err(), "{judgement}");
         }
@@ -166,5 +260,47 @@ mod tests {
     #[test]
     fn a_plan_that_expects_nothing_is_no_plan() {
         assert!(plan("rows = []").is_err());
+    }
+
+    #[test]
+    fn a_row_that_would_hold_without_the_papers_number_is_no_row() {
+        for (row, is_row) in [
+            ("paper = 5\nband = [4, 6]", true),
+            ("paper = 6\nband = [4, 6]", true),
+            ("paper = 6.1\nband = [4, 6]", false),
+            ("paper = [4, 5]\nband = [4, 6]", true),
+            ("paper = [4, 7]\nband = [4, 6]", false),
+            ("paper = [3, 7]\nband = [4, 6]", false),
+            ("paper = 5\nexact = 5", true),
+            ("paper = 5\nexact = 5.1", false),
+            ("paper = 5\npin = 5", false),
+            ("paper = 5\nshape = 'it falls'", false),
+            ("pin = 5", true),
+        ] {
+            assert_eq!(plan(&format!("[[rows]]\nname = 'a'\n{row}")).is_ok(), is_row, "{row}");
+        }
+    }
+
+    #[test]
+    fn an_explanation_needs_a_shape_that_shows_it() {
+        let shown = |by: &str, shower: &str| {
+            plan(&format!(
+                "[[rows]]\nname = 'a'\nband = [1, 2]\ndiffers = {{ why = 'so', shown_by = '{by}' }}
+                 [[rows]]\nname = 'b'\n{shower}"
+            ))
+            .is_ok()
+        };
+        assert!(shown("b", "shape = 'without it, it is gone'"));
+        assert!(!shown("c", "shape = 'without it, it is gone'"));
+        assert!(!shown("b", "band = [1, 2]"));
+        assert!(!shown("a", "shape = 'without it, it is gone'"));
+        assert!(!shown("b", "shape = 'it'\ndiffers = { why = 'so', shown_by = 'b' }"));
+    }
+
+    #[test]
+    fn a_pin_is_not_expected_to_differ() {
+        let rows = "[[rows]]\nname = 'a'\npin = 1\ndiffers = { why = 'so', shown_by = 'b' }
+                    [[rows]]\nname = 'b'\nshape = 'it is gone'";
+        assert!(plan(rows).is_err());
     }
 }

@@ -80,8 +80,18 @@ pub fn find(id: &str) -> Option<&'static Experiment> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::{Expect, Verdict};
+
+    /// Runs an experiment small: something has to hold, these rows have to differ, and no other may.
+    #[track_caller]
+    pub(crate) fn check(id: &str, scale: f64, differing: &[&str]) -> Report {
+        let report = find(id).unwrap().run(scale, &mut |_| ()).unwrap();
+        assert_eq!(report.differing(), differing, "{report}");
+        assert!(report.count(Verdict::Holds) > 0, "{report}");
+        report
+    }
 
     #[test]
     fn every_plan_can_be_read_and_found_by_its_id() {
@@ -89,6 +99,19 @@ mod tests {
             let plan = Plan::parse(experiment.plan).unwrap();
             let found = find(&plan.id).unwrap();
             assert!(std::ptr::eq(found, experiment), "{} is used twice", plan.id);
+        }
+    }
+
+    #[test]
+    fn no_row_of_any_plan_holds_where_the_papers_own_number_would_not() {
+        for Plan { id, rows, .. } in EXPERIMENTS.iter().map(Experiment::plan) {
+            for row in &rows {
+                let numbers = row.paper.iter().flat_map(|paper| paper.numbers());
+                for number in numbers {
+                    assert_eq!(row.expect.admits(number), Some(true), "{id} {}", row.name);
+                    assert!(!matches!(row.expect, Expect::Pin(_)), "{id} {}", row.name);
+                }
+            }
         }
     }
 

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Expect, Plan, Value, Verdict, trial::Findings, verdict::judge};
+use crate::{
+    Differs, Expect, Outcome, Plan, Printed, Value, Verdict, trial::Findings, verdict::judge,
+};
 
 /// The outcome of an experiment.
 #[derive(Clone, Debug, Serialize)]
@@ -21,8 +23,8 @@ pub struct Report {
     pub seed: u64,
     /// The plan's rows in its order, then the measurements that no row judges.
     pub rows: Vec<Line>,
-    /// `holds` if something was judged and nothing differs.
-    pub verdict: Verdict,
+    /// That of the worst row.
+    pub verdict: Outcome,
 }
 
 /// One row of a report.
@@ -30,14 +32,16 @@ pub struct Report {
 pub struct Line {
     /// The measurement.
     pub name: String,
-    /// What the paper reports.
-    pub paper: Option<f64>,
+    /// What the paper prints.
+    pub paper: Option<Printed>,
     /// What we measured.
     pub ours: Option<Value>,
     /// What the plan expects.
     pub expected: Option<Expect>,
     /// Whether that came out.
     pub verdict: Verdict,
+    /// That it is known not to come out, and why.
+    pub differs: Option<Differs>,
     /// Why not, and the plan's remark.
     pub note: String,
 }
@@ -52,6 +56,7 @@ impl Report {
                 ours,
                 expected: Some(row.expect.clone()),
                 verdict,
+                differs: row.differs.clone(),
                 note: join(&[&why, &row.note]),
             }
         });
@@ -62,8 +67,9 @@ impl Report {
             paper: None,
             ours: Some(*ours),
             expected: None,
-            verdict: Verdict::NotJudged,
-            note: "no row in the plan".into(),
+            verdict: Verdict::Beside,
+            differs: None,
+            note: String::new(),
         });
         let rows: Vec<Line> = judged.chain(rest).collect();
         Report {
@@ -72,7 +78,7 @@ impl Report {
             section: plan.section.clone(),
             scale,
             seed: plan.seed,
-            verdict: Verdict::of_all(rows.iter().map(|row| row.verdict)),
+            verdict: Outcome::of_rows(rows.iter().map(|row| row.verdict)),
             rows,
         }
     }
@@ -82,13 +88,14 @@ impl Report {
         serde_json::to_string(self).expect("a report has string keys only")
     }
 
-    /// Which rows differ.
+    /// Which rows differ, and the plan does not explain it.
     pub fn differing(&self) -> Vec<&str> {
         let differing = self.rows.iter().filter(|row| row.verdict == Verdict::Differs);
         differing.map(|row| row.name.as_str()).collect()
     }
 
-    fn count(&self, verdict: Verdict) -> usize {
+    /// How many rows have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 }
@@ -146,12 +153,14 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "{} {}: {} hold, {} differ, {} not judged",
+            "{} {}: {} hold, {} differ as explained, {} differ, {} not judged; {} as before",
             self.id,
             self.verdict,
             self.count(Verdict::Holds),
+            self.count(Verdict::Explained),
             self.count(Verdict::Differs),
             self.count(Verdict::NotJudged),
+            self.count(Verdict::AsBefore),
         )
     }
 }
@@ -165,9 +174,11 @@ mod tests {
             "id = 'X-E1'\ntitle = 'Bits'\npaper = ''\nsection = '§1'\nabout = ''\nseed = 7
              may_be_absent = ['list']
              [[rows]]\nname = 'a/mean'\npaper = 52\nband = [36, 60]
-             [[rows]]\nname = 'a/max'\nexact = 107\nnote = 'pinned'
+             [[rows]]\nname = 'a/max'\npin = 107\nnote = 'pinned'
              [[rows]]\nname = 'list/mean'\nexact = 1
-             [[rows]]\nname = 'a/falls'\nshape = 'it falls'",
+             [[rows]]\nname = 'a/falls'\nshape = 'it falls'
+             [[rows]]\nname = 'a/wide'\npaper = [1, 2]\nband = [1, 3]
+             differs = { why = 'it is wide', shown_by = 'a/falls' }",
         )
         .unwrap();
         let findings = Findings {
@@ -177,6 +188,7 @@ mod tests {
                 ("a/mean".into(), Value::Number(46.3)),
                 ("a/spare".into(), Value::Truth(true)),
                 ("a/max".into(), Value::Number(100.0)),
+                ("a/wide".into(), Value::Number(4.0)),
             ],
             absent: [("list".into(), "no list here".into())].into(),
         };
@@ -189,18 +201,19 @@ mod tests {
 X-E1  Bits
 §1, seed 7, scale 1
 
-measurement  paper  ours  verdict     expected
-a/mean          52  46.3  holds       36 to 60
-a/max                100  differs     exactly 107 [1]
-list/mean                 not judged  exactly 1 [2]
-a/falls              yes  holds       it falls
-a/extra              0.5  not judged  [3]
-a/spare              yes  not judged  [3]
+measurement   paper  ours  verdict     expected
+a/mean           52  46.3  holds       36 to 60
+a/max                 100  differs     107 last time [1]
+list/mean                  not judged  exactly 1 [2]
+a/falls               yes  holds       it falls
+a/wide       1 to 2     4  explained   1 to 3 [3]
+a/extra               0.5  beside
+a/spare               yes  beside
 
 [1] pinned
 [2] no list here
-[3] no row in the plan
-X-E1 differs: 2 hold, 1 differ, 3 not judged
+[3] it is wide, as a/falls shows
+X-E1 differs: 2 hold, 1 differ as explained, 1 differ, 1 not judged; 0 as before
 ";
         assert_eq!(report().to_string(), expected);
     }
@@ -219,18 +232,22 @@ X-E1 differs: 2 hold, 1 differ, 3 not judged
                 "id": "X-E1", "title": "Bits", "section": "§1", "scale": 1.0, "seed": 7,
                 "verdict": "differs",
                 "rows": [
-                    {"name": "a/mean", "paper": 52.0, "ours": 46.3,
+                    {"name": "a/mean", "paper": 52.0, "ours": 46.3, "differs": null,
                      "expected": {"band": [36.0, 60.0]}, "verdict": "holds", "note": ""},
-                    {"name": "a/max", "paper": null, "ours": 100.0,
-                     "expected": {"exact": 107.0}, "verdict": "differs", "note": "pinned"},
-                    {"name": "list/mean", "paper": null, "ours": null,
+                    {"name": "a/max", "paper": null, "ours": 100.0, "differs": null,
+                     "expected": {"pin": 107.0}, "verdict": "differs", "note": "pinned"},
+                    {"name": "list/mean", "paper": null, "ours": null, "differs": null,
                      "expected": {"exact": 1.0}, "verdict": "not judged", "note": "no list here"},
-                    {"name": "a/falls", "paper": null, "ours": true,
+                    {"name": "a/falls", "paper": null, "ours": true, "differs": null,
                      "expected": {"shape": "it falls"}, "verdict": "holds", "note": ""},
-                    {"name": "a/extra", "paper": null, "ours": 0.5,
-                     "expected": null, "verdict": "not judged", "note": "no row in the plan"},
-                    {"name": "a/spare", "paper": null, "ours": true,
-                     "expected": null, "verdict": "not judged", "note": "no row in the plan"},
+                    {"name": "a/wide", "paper": [1.0, 2.0], "ours": 4.0,
+                     "expected": {"band": [1.0, 3.0]}, "verdict": "explained",
+                     "differs": {"why": "it is wide", "shown_by": "a/falls"},
+                     "note": "it is wide, as a/falls shows"},
+                    {"name": "a/extra", "paper": null, "ours": 0.5, "differs": null,
+                     "expected": null, "verdict": "beside", "note": ""},
+                    {"name": "a/spare", "paper": null, "ours": true, "differs": null,
+                     "expected": null, "verdict": "beside", "note": ""},
                 ],
             })
         );

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use base::{Rng, TooLong};
 use serde::Serialize;
 
-use crate::Plan;
+use crate::{Plan, Printed};
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -72,6 +72,23 @@ impl<'a> Trial<'a> {
     /// A constant of the plan.
     pub fn constant(&self, name: &str) -> f64 {
         *self.plan.constants.get(name).expect("the plan states every constant")
+    }
+
+    /// The number that the paper prints for a measurement, for experiments that compare with it.
+    pub(crate) fn printed(&self, name: &str) -> f64 {
+        let mut numbers = self.plan.rows.iter().filter(|row| row.name == name);
+        match numbers.find_map(|row| row.paper) {
+            Some(Printed::Number(number)) => number,
+            _ => panic!("the plan has no number of the paper for {name}"),
+        }
+    }
+
+    /// A number that has been measured.
+    pub(crate) fn measured(&self, name: &str) -> f64 {
+        match self.findings.measurements.iter().find(|(other, _)| other == name) {
+            Some((_, Value::Number(number))) => *number,
+            _ => panic!("{name} has not been measured"),
+        }
     }
 
     /// What a whole of this many becomes at the scale of this run: at least one, and no more than the

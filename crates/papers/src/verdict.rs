@@ -4,40 +4,87 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Expect, Plan, Row, Value, plan::namespace, trial::Findings};
+use crate::{Differs, Expect, Plan, Row, Value, plan::namespace, trial::Findings};
 
-/// Whether what came out is what the plan expects.
+/// Whether what came out is what a row expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// It is.
     #[serde(rename = "holds")]
     Holds,
+    /// It is what came out last time, which says nothing of the paper.
+    #[serde(rename = "as before")]
+    AsBefore,
+    /// It is not, as the plan expects, and what the plan says shows the cause has come out.
+    #[serde(rename = "explained")]
+    Explained,
     /// It is not, or nothing came out.
     #[serde(rename = "differs")]
     Differs,
     /// Nobody can say on this machine or at this scale.
     #[serde(rename = "not judged")]
     NotJudged,
+    /// It was measured, and no row asks for it.
+    #[serde(rename = "beside")]
+    Beside,
+}
+
+/// The verdict on an experiment, or on several; from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Outcome {
+    /// Every row holds, or guards what came out last time.
+    #[serde(rename = "holds")]
+    Holds,
+    /// Rows differ, all of them for reasons that were shown.
+    #[serde(rename = "differs as explained")]
+    Explained,
+    /// Some rows were not judged, or nothing that could be reproduced was.
+    #[serde(rename = "partial")]
+    Partial,
+    /// A row differs, and nobody knows why.
+    #[serde(rename = "differs")]
+    Differs,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Verdict::Holds => "holds",
+            Verdict::AsBefore => "as before",
+            Verdict::Explained => "explained",
             Verdict::Differs => "differs",
             Verdict::NotJudged => "not judged",
+            Verdict::Beside => "beside",
         })
     }
 }
 
-impl Verdict {
-    /// The verdict on a whole: one difference decides, and where nothing was judged nothing holds.
-    pub fn of_all(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
-        verdicts.into_iter().fold(Verdict::NotJudged, |all, one| match (all, one) {
-            (Verdict::Differs, _) | (_, Verdict::Differs) => Verdict::Differs,
-            (Verdict::Holds, _) | (_, Verdict::Holds) => Verdict::Holds,
-            _ => Verdict::NotJudged,
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Outcome::Holds => "holds",
+            Outcome::Explained => "differs as explained",
+            Outcome::Partial => "is partial",
+            Outcome::Differs => "differs",
         })
+    }
+}
+
+impl Outcome {
+    /// The verdict on an experiment with these rows: the worst of them, and where nothing was judged nothing
+    /// holds.
+    pub fn of_rows(verdicts: impl IntoIterator<Item = Verdict>) -> Outcome {
+        let (mut worst, mut is_any_judged) = (Outcome::Holds, false);
+        for verdict in verdicts {
+            is_any_judged |= matches!(verdict, Verdict::Holds | Verdict::Explained);
+            worst = worst.max(match verdict {
+                Verdict::Holds | Verdict::AsBefore | Verdict::Beside => Outcome::Holds,
+                Verdict::Explained => Outcome::Explained,
+                Verdict::NotJudged => Outcome::Partial,
+                Verdict::Differs => Outcome::Differs,
+            });
+        }
+        if is_any_judged { worst } else { worst.max(Outcome::Partial) }
     }
 }
 
@@ -56,10 +103,13 @@ pub(crate) fn judge(
     let (verdict, why) = if row.full_size && scale != 1.0 {
         (Verdict::NotJudged, "judged at scale 1 only".into())
     } else {
-        match meets(&row.expect, ours) {
-            Some(true) => (Verdict::Holds, String::new()),
-            Some(false) => (Verdict::Differs, String::new()),
-            None => (Verdict::Differs, "the plan and the code disagree on what this is".into()),
+        match (meets(&row.expect, ours), &row.expect) {
+            (Some(true), Expect::Pin(_)) => (Verdict::AsBefore, String::new()),
+            (Some(true), _) => (Verdict::Holds, String::new()),
+            (Some(false), _) => judge_difference(plan, row, scale, findings),
+            (None, _) => {
+                (Verdict::Differs, "the plan and the code disagree on what this is".into())
+            }
         }
     };
     (Some(ours), verdict, why)
@@ -68,10 +118,23 @@ pub(crate) fn judge(
 /// Whether a value is as expected; `None` if it is of another kind.
 fn meets(expect: &Expect, ours: Value) -> Option<bool> {
     match (expect, ours) {
-        (Expect::Exact(value), Value::Number(number)) => Some(number == *value),
-        (Expect::Band(low, high), Value::Number(number)) => Some(*low <= number && number <= *high),
         (Expect::Shape(_), Value::Truth(truth)) => Some(truth),
-        _ => None,
+        (expect, Value::Number(number)) => expect.admits(number),
+        (_, Value::Truth(_)) => None,
+    }
+}
+
+/// A difference is explained if the plan expects it, and what shows its cause holds in this very run.
+fn judge_difference(plan: &Plan, row: &Row, scale: f64, findings: &Findings) -> (Verdict, String) {
+    let Some(Differs { why, shown_by }) = &row.differs else {
+        return (Verdict::Differs, String::new());
+    };
+    let shown = plan.rows.iter().filter(|other| other.name == *shown_by);
+    let mut shown = shown.map(|other| judge(plan, other, scale, findings).1);
+    if shown.all(|verdict| verdict == Verdict::Holds) {
+        (Verdict::Explained, format!("{why}, as {shown_by} shows"))
+    } else {
+        (Verdict::Differs, format!("the plan's reason is not shown by {shown_by}: {why}"))
     }
 }
 
@@ -93,15 +156,19 @@ mod tests {
     const TRUTH: Value = Value::Truth(true);
     const LIE: Value = Value::Truth(false);
 
+    fn plan(rows: &str) -> Plan {
+        Plan::parse(&format!(
+            "id = ''\ntitle = ''\npaper = ''\nsection = ''\nabout = ''\nseed = 1
+             may_be_absent = ['list', 'other']\n[[rows]]\n{rows}"
+        ))
+        .unwrap()
+    }
+
     /// Judges a row when its measurement is `ours`. The machine lacks `list` and `tree`; the plan
     /// lets `list` and `other` be absent.
     #[track_caller]
     fn check(row: &str, ours: Option<Value>, scale: f64, expected: &str) {
-        let plan = Plan::parse(&format!(
-            "id = ''\ntitle = ''\npaper = ''\nsection = ''\nabout = ''\nseed = 1
-             may_be_absent = ['list', 'other']\n[[rows]]\n{row}"
-        ))
-        .unwrap();
+        let plan = plan(row);
         let row = &plan.rows[0];
         let mut findings = Findings::default();
         findings.measurements.push(("unrelated".into(), Value::Number(1.0)));
@@ -174,11 +241,42 @@ mod tests {
     }
 
     #[test]
-    fn one_difference_decides_and_nothing_judged_holds_nothing() {
-        use Verdict::{Differs, Holds, NotJudged};
-        assert_eq!(Verdict::of_all([Holds, NotJudged, Holds]), Holds);
-        assert_eq!(Verdict::of_all([Holds, Differs, NotJudged]), Differs);
-        assert_eq!(Verdict::of_all([NotJudged, NotJudged]), NotJudged);
-        assert_eq!(Verdict::of_all([]), NotJudged);
+    fn a_pin_reproduces_nothing_and_can_differ() {
+        let row = "name = 'a/x'\npin = 46.3";
+        check(row, number(46.3), 1.0, "as before");
+        check(row, number(46.3001), 1.0, "differs");
+        check(row, number(46.3), 0.5, "not judged: judged at scale 1 only");
+        check(row, Some(TRUTH), 1.0, "differs: the plan and the code disagree on what this is");
+    }
+
+    #[test]
+    fn an_expected_difference_is_explained_only_if_its_cause_is_shown() {
+        let rows = "name = 'a/x'\nband = [0, 1]\ndiffers = { why = 'so', shown_by = 'a/y' }
+                    [[rows]]\nname = 'a/y'\nshape = 'without it, it is gone'";
+        let judged = |ours: f64, shown: Option<bool>, full: bool| {
+            let full = if full { "\nfull_size = true" } else { "" };
+            let plan = plan(&format!("{rows}{full}"));
+            let mut findings = Findings::default();
+            findings.measurements.push(("a/x".into(), Value::Number(ours)));
+            let shown = shown.map(|shown| ("a/y".into(), Value::Truth(shown)));
+            findings.measurements.extend(shown);
+            judge(&plan, &plan.rows[0], 0.5, &findings).1
+        };
+        assert_eq!(judged(0.5, Some(true), false), Verdict::Holds, "not expected, and better");
+        assert_eq!(judged(2.0, Some(true), false), Verdict::Explained);
+        assert_eq!(judged(2.0, Some(false), false), Verdict::Differs);
+        assert_eq!(judged(2.0, None, false), Verdict::Differs);
+        assert_eq!(judged(2.0, Some(true), true), Verdict::Differs, "the cause was not judged");
+    }
+
+    #[test]
+    fn an_experiment_is_as_good_as_its_worst_row() {
+        use Verdict::{AsBefore, Beside, Differs, Explained, Holds, NotJudged};
+        assert_eq!(Outcome::of_rows([Holds, AsBefore, Beside]), Outcome::Holds);
+        assert_eq!(Outcome::of_rows([Holds, Explained]), Outcome::Explained);
+        assert_eq!(Outcome::of_rows([Holds, Explained, NotJudged]), Outcome::Partial);
+        assert_eq!(Outcome::of_rows([NotJudged, Differs, Holds]), Outcome::Differs);
+        assert_eq!(Outcome::of_rows([AsBefore, Beside]), Outcome::Partial, "nothing reproduced");
+        assert_eq!(Outcome::of_rows([]), Outcome::Partial);
     }
 }

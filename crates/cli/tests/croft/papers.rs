@@ -49,15 +49,19 @@ fn a_small_run_says_the_same_in_both_forms() {
     let plain = croft(&run);
     let json = croft(&[&run[..], &["--json"]].concat());
     assert_eq!(text(&plain.stderr), "", "no progress into a pipe");
-    assert_eq!(plain.status.code(), Some(0), "{}", text(&plain.stdout));
-    assert_eq!(json.status.code(), Some(0));
+    assert_eq!(plain.status.code(), Some(3), "rows were not judged: {}", text(&plain.stdout));
+    assert_eq!(json.status.code(), Some(3));
+    let strict = croft(&[&run[..], &["--strict"]].concat());
+    assert_eq!(strict.status.code(), Some(1));
+    let last = "experiments: 0 hold, 0 differ as explained, 1 partial, 0 differ";
+    assert_eq!(text(&plain.stdout).lines().last(), Some(last));
 
     let lines: Vec<&str> = text(&json.stdout).lines().collect();
     assert_eq!(lines.len(), 1, "one experiment, one line");
     let report: Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!(report["id"], "D-E1");
     assert_eq!(report["scale"], 0.001);
-    assert_eq!(report["verdict"], "holds");
+    assert_eq!(report["verdict"], "partial");
     let rows = report["rows"].as_array().unwrap();
     let directories = rows.iter().find(|row| row["name"] == "desktop/directories").unwrap();
     assert_eq!(directories["ours"], 168.0);

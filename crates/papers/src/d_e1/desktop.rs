@@ -24,13 +24,15 @@ pub struct Model {
     pub offset: f64,
     /// No directory gets more files than this. It sets the mean, which would diverge without it.
     pub files_max: usize,
+    /// Only so many directories, the oldest, have subdirectories: the fewer, the wider they are.
+    pub parents_max: usize,
 }
 
 impl Model {
     /// The namespace of this seed.
     pub fn generate(&self, rng: &mut Rng) -> Namespace {
         let mut builder = Builder::new();
-        attach(self.dirs, &mut builder, &mut rng.fork());
+        attach(self.dirs, self.parents_max, &mut builder, &mut rng.fork());
         let cumulative = self.cumulative();
         let mut files = rng.fork();
         for dir in 0..self.dirs {
@@ -63,15 +65,18 @@ impl Model {
 }
 
 /// Adds the directories that follow the root.
-fn attach(dirs: usize, builder: &mut Builder, rng: &mut Rng) {
+fn attach(dirs: usize, parents_max: usize, builder: &mut Builder, rng: &mut Rng) {
     let mut parents = vec![0];
-    for dir in 1..dirs {
+    for dir in 1..dirs.min(parents_max) {
         // Weights of the `dir` directories so far: two for each of them, and one more for each time
         // that one became a parent. So either any of them, or the parent of any but the root.
         let ticket = rng.index(2 * dir + (dir - 1));
         let parent = if ticket < 2 * dir { ticket / 2 } else { parents[ticket - 2 * dir + 1] };
         parents.push(parent);
         builder.dir(parent);
+    }
+    for _ in parents_max..dirs {
+        builder.dir(rng.index(parents_max));
     }
 }
 
@@ -91,7 +96,8 @@ mod tests {
     use super::super::namespace::Order;
     use super::*;
 
-    const MODEL: Model = Model { dirs: 20_000, offset: 2.36, files_max: 1_000 };
+    const MODEL: Model =
+        Model { dirs: 20_000, offset: 2.36, files_max: 1_000, parents_max: usize::MAX };
 
     #[test]
     fn a_seed_is_a_namespace() {
@@ -138,6 +144,16 @@ mod tests {
                 .collect();
             assert!(dirs.windows(2).all(|w| w[0].0 + 1 == w[1].0 && w[0].1 < w[1].1));
         }
+    }
+
+    #[test]
+    fn fewer_parents_are_wider() {
+        let wide = Model { parents_max: 100, ..MODEL }.generate(&mut Rng::new(1));
+        let subdirs =
+            |dir| wide.numbered(dir, Order::Name).filter(|(_, child)| !child.is_file()).count();
+        assert_eq!(wide.dir_count(), 20_000);
+        assert!((0..100).all(|dir| subdirs(dir) > 100));
+        assert!((100..20_000).all(|dir| subdirs(dir) == 0));
     }
 
     #[test]

@@ -73,6 +73,36 @@ pub fn place(namespace: &Namespace, order: Order, bits: u32) -> Placement {
     placement
 }
 
+/// The same, but each directory is filled before anything below it is made.
+pub fn place_level(namespace: &Namespace, order: Order, bits: u32) -> Placement {
+    let mut placement = Placement::default();
+    let mut regions = vec![Region { low: 1, high: 1 << bits }];
+    let mut fill = |dir, regions: &mut Vec<Region>| {
+        let mut below = Vec::new();
+        for (_, child) in namespace.numbered(dir, order) {
+            match child.dir() {
+                None => take(regions, &mut placement),
+                Some(dir) => below.push((dir, halve(regions, &mut placement))),
+            }
+        }
+        below.into_iter()
+    };
+    let mut levels = vec![fill(0, &mut regions)];
+    while let Some(level) = levels.last_mut() {
+        match level.next() {
+            None => {
+                levels.pop();
+                regions.pop();
+            }
+            Some((dir, region)) => {
+                regions.push(region);
+                levels.push(fill(dir, &mut regions));
+            }
+        }
+    }
+    placement
+}
+
 /// The region of a new subdirectory of the innermost directory, which takes its own number first.
 fn halve(regions: &mut [Region], placement: &mut Placement) -> Region {
     let parent = regions.last_mut().expect("each walk has a region");
@@ -142,6 +172,17 @@ mod tests {
         // 4 to 7, then 6 and 7; the region behind 6 is 7 alone: the next takes it without a region
         // of its own, so the last one spills.
         check(&builder.finish(), 3, 3, 1, 0);
+    }
+
+    #[test]
+    fn filling_a_directory_first_leaves_nothing_for_what_spills() {
+        let mut builder = Builder::new();
+        let dir = builder.dir(0);
+        (0..6).for_each(|_| builder.file(dir));
+        (0..2).for_each(|_| builder.file(0));
+        // Of 1 to 7 the directory takes 4 to 7, and then the root's own files 1 and 2.
+        let filled = Placement { inside: 6, spilled: 1, unplaced: 2 };
+        assert_eq!(place_level(&builder.finish(), Order::Name, 3), filled);
     }
 
     #[test]

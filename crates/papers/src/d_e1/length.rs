@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn production_identifiers_are_as_long_as_the_formula_says() {
-        let model = Model { dirs: 2_000, offset: 2.36, files_max: 5_000 };
+        let model = Model { dirs: 2_000, offset: 2.36, files_max: 5_000, parents_max: usize::MAX };
         let namespace = model.generate(&mut Rng::new(1));
         for (order, name) in Order::ALL {
             let measured = Lengths::measure(&namespace, order).unwrap();

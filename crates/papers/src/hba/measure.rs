@@ -23,6 +23,13 @@ impl Point {
     }
 }
 
+impl Point {
+    /// The same with a first level sixteen times as large, of which others are told at once: an ablation.
+    pub(crate) fn roomy(self) -> Point {
+        Point { recent: 16 * self.recent, threshold: threshold(1e-5), ..self }
+    }
+}
+
 /// A part of a filter's bits, as a threshold.
 pub(crate) fn threshold(part: f64) -> Threshold {
     Threshold((part * 1e9).round() as u32)
@@ -64,6 +71,21 @@ pub(crate) fn pba(groups: u32, bits: u32, trace: &Trace, cold: u64) -> f64 {
         count += 1;
     }
     share(hits, count)
+}
+
+/// Of the look-ups in a trace's second half, the part that is not the first for its file: more no first level can
+/// find, however large it is and however soon it is told.
+pub(crate) fn seen_before(trace: &Trace) -> f64 {
+    let mut is_seen = vec![false; trace.prints.len()];
+    let (mut seen, mut count) = (0u64, 0u64);
+    for (at, request) in trace.iter().enumerate() {
+        let before = std::mem::replace(&mut is_seen[request.file as usize], true);
+        if at >= trace.len() / 2 && !request.is_creation {
+            seen += u64::from(before);
+            count += 1;
+        }
+    }
+    share(seen, count)
 }
 
 /// One number of another.

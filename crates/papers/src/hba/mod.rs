@@ -10,7 +10,7 @@ mod tree;
 pub(crate) mod theory;
 
 pub(crate) use cell::{Cell, Levels, Score, bloom, home_of};
-pub(crate) use measure::{Point, pba, replay, replay_from, share, threshold};
+pub(crate) use measure::{Point, pba, replay, replay_from, seen_before, share, threshold};
 pub(crate) use queues::{Stop, time_per_operation};
 pub(crate) use sprite::{SPRITE_ABSENT, sprite};
 pub(crate) use trace::{Profile, Request, Trace};
