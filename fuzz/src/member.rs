@@ -108,7 +108,7 @@ impl World {
             14 => {
                 let (to, height) = (script.below(HONEST)?, u64::from(script.byte()?));
                 let message = match script.below(3)? {
-                    0 => Message::Behind { height },
+                    0 => Message::Behind { height, epoch: u64::from(script.byte()?) },
                     1 => Message::Hello { nonce: height },
                     _ => Message::Fetch { height, from: u64::from(script.byte()?) << 8 },
                 };
@@ -255,6 +255,9 @@ impl World {
                     let state: Vec<Vec<u8>> = base::decode(&state, state.len())
                         .expect("a state that an honest member vouches for");
                     (member.base, member.state) = ((tip, state.clone()), state);
+                }
+                Output::Misled { .. } => {
+                    panic!("a liar has made member {number} let go of everything")
                 }
                 Output::Stale => panic!("a liar has put member {number} out"),
             }

@@ -60,7 +60,10 @@ impl Four {
                     Output::WantState { height } => {
                         inputs.push_back(Input::State { height, state: [0; 8].into() });
                     }
-                    Output::Persist { .. } | Output::Install { .. } | Output::Stale => {}
+                    Output::Persist { .. }
+                    | Output::Install { .. }
+                    | Output::Misled { .. }
+                    | Output::Stale => {}
                 }
             }
         }

@@ -5,7 +5,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
     ballot::{Certificate, Step},
-    lineage::Lineage,
+    lineage::{Lineage, Roll},
     rescue::Rescue,
     seal::{Notary, Seal, Sealable, Sealed},
     seat::{Seat, Seats},
@@ -151,6 +151,9 @@ impl Unproven {
     }
 }
 
+/// No group ever gets so far.
+pub(crate) const HEIGHT_MAX: u64 = u64::MAX / 2;
+
 /// Every so often another member leads, so that none can keep somebody's commands out for ever.
 const TERM: u64 = 4_096;
 
@@ -170,10 +173,38 @@ impl Tip {
         })
     }
 
-    /// Whether it can be that of a group. What is read from a disk may be anything.
+    /// For somebody who knows who sits here and nothing of what was decided. None if these can't be a group.
+    ///
+    /// Who knows the very first members knows everything: nothing was decided before them. Any other is blank.
+    pub fn pinned(roll: &Roll) -> Option<Tip> {
+        let Roll { epoch, seats, leader } = roll.clone();
+        let first = Tip::first(seats)?;
+        let tip =
+            Tip { epoch: epoch.max(1), leader: *first.members().led_by(leader).leader(0), ..first };
+        tip.is_sound().then_some(tip)
+    }
+
+    /// Whether nothing is known but who sits here: those members have decided nothing yet, and what others have
+    /// decided before them is missing. Whoever has it decides nothing and votes on nothing, but takes a state.
+    pub fn is_blank(&self) -> bool {
+        self.epoch > self.height + 1
+    }
+
+    /// Whether those on the roll sit here, or others do later.
+    pub(crate) fn is_of(&self, roll: &Roll) -> bool {
+        self.epoch > roll.epoch || (self.epoch, &self.seats) == (roll.epoch, &roll.seats)
+    }
+
+    /// Whether it can be that of a group. What is read from a disk, or offered, may be anything.
     pub fn is_sound(&self) -> bool {
-        let seats = Seats::new(self.seats.clone());
-        seats.is_some_and(|seats| seats.list() == self.seats) && self.height < u64::MAX / 2
+        let are_sound = |seats: &Vec<Seat>| {
+            Seats::new(seats.clone()).is_some_and(|sound| sound.list() == seats)
+        };
+        self.height < HEIGHT_MAX
+            && self.epoch < HEIGHT_MAX
+            && are_sound(&self.seats)
+            && self.plan.as_ref().is_none_or(are_sound)
+            && self.unproven.as_ref().is_none_or(|change| are_sound(&change.seats))
     }
 
     /// The members, with their leader.

@@ -9,7 +9,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
     ballot::Step,
-    batch::{Change, Decision, Tip},
+    batch::{Change, Decision, HEIGHT_MAX, Tip},
     rescue::{Charter, Rescue},
     seal::Notary,
     seat::{Seat, Seats},
@@ -66,7 +66,7 @@ impl Roll {
         let Decision { height, batch, certificate } = change;
         let Some(Change::Enact { seats, .. }) = &batch.change else { return None };
         let next = Seats::new(seats.clone()).filter(|next| next.list() == seats)?;
-        let is_sealed = *height >= self.epoch
+        let is_sealed = (self.epoch..HEIGHT_MAX).contains(height)
             && certificate.height == *height
             && certificate.step == Step::Precommit
             && certificate.value == batch.digest()

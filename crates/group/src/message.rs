@@ -38,6 +38,9 @@ pub enum Message {
     Behind {
         /// The last place that is known.
         height: u64,
+        /// Since when the members are those that are known. If that is later than the next place, a state is
+        /// needed, since nothing else is known.
+        epoch: u64,
     },
     /// What comes next, if it is still at hand.
     Decisions(Vec<Decision>),

@@ -34,6 +34,7 @@ mod catching_up;
 mod greeting;
 mod interface;
 mod membership;
+mod misled;
 mod recovery;
 mod rescuing;
 mod serving;
@@ -222,7 +223,7 @@ impl<N: Notary> Replica<N> {
 
     /// Whether it votes.
     pub fn is_member(&self) -> bool {
-        self.members.contains(&self.me) && !self.is_passed_over()
+        self.members.contains(&self.me) && !self.is_passed_over() && !self.tip.is_blank()
     }
 
     /// The agreed time, as far as this member knows.
@@ -276,7 +277,7 @@ impl<N: Notary> Replica<N> {
 
     /// Whether there are no other members.
     pub fn is_alone(&self) -> bool {
-        self.members.list() == [self.me] && !self.is_passed_over()
+        self.members.list() == [self.me] && self.is_member()
     }
 
     /// Whether there is something to decide.
@@ -460,6 +461,7 @@ impl<N: Notary> Replica<N> {
         for command in &decision.batch.commands {
             self.pending.on_decided(command);
         }
+        let change = decision.batch.change.clone();
         self.tip = self.tip.after(&decision.batch);
         self.take_proof(&decision.certificate);
         self.members = self.tip.members();
@@ -489,10 +491,11 @@ impl<N: Notary> Replica<N> {
             self.on_effect(self.mark + 1, self.tip.height);
             self.effects.push(decided);
         }
+        // Who is to come starts from here, and so does whoever comes later and knows only those who sit here now.
+        let is_summed_up = matches!(change, Some(Change::Plan { .. } | Change::Prove(_)));
         let is_rescue = self.tip.lineage.rescue().is_some_and(|one| one.height == self.tip.height);
         let is_checkpoint = self.tip.height.is_multiple_of(self.settings.checkpoint_every);
-        let is_first_plan = was_alone && plan.is_none() && self.tip.plan.is_some();
-        if is_watched && is_checkpoint || is_first_plan || is_rescue {
+        if is_watched && is_checkpoint || is_summed_up || is_rescue {
             let want = self.want_state();
             if is_waiting {
                 self.held.push_back((self.mark + 1, want));
@@ -510,6 +513,7 @@ impl<N: Notary> Replica<N> {
             self.ask_time(now, out);
         }
         self.on_plan(now);
+        self.look_back(now, out);
     }
 
     /// Whether these are not votes of a quorum without an own one that could still be lost with the power.
@@ -623,7 +627,7 @@ impl<N: Notary> Replica<N> {
             Message::Welcome { nonce, time, height, seen } => {
                 self.on_welcome(now, from, nonce, time, height, seen, out);
             }
-            Message::Behind { height } => self.on_behind(now, from, height, out),
+            Message::Behind { height, epoch } => self.on_behind(from, height, epoch, out),
             Message::Decisions(decisions) => self.on_decisions(now, from, decisions, out),
             Message::Offer(summary) => self.on_offer(now, from, summary, out),
             Message::Fetch { height, from: start } => self.on_fetch(from, height, start, out),
@@ -670,11 +674,7 @@ impl<N: Notary> Machine for Replica<N> {
             Input::Wish(seats) => self.on_own_wish(now, seats, out),
             Input::Hint(seats) => self.on_hint(now, seats, out),
             Input::Rescue(rescue) => self.on_own_rescue(now, &rescue, out),
-            Input::Changes(changes) => {
-                for change in changes {
-                    self.on_rescue(now, &change, out);
-                }
-            }
+            Input::Changes(changes) => self.on_changes(now, &changes, out),
         }
         self.run(now, out);
     }

@@ -50,6 +50,8 @@ pub(crate) struct Membership {
     pub(crate) authority: PublicKey,
     /// Who has founded it: its group began with this one.
     pub(crate) founder: Seat,
+    /// Who sat in the group when this machine was let in: what it believes before it has a state of its own.
+    pub(crate) pin: Roll,
     /// Which client this machine is.
     pub(crate) client: Client,
     /// What shows that it is one of the cell.
@@ -274,6 +276,7 @@ impl Membership {
         Ok(Membership {
             authority: *invitation.authority(),
             founder: seat,
+            pin: Roll::from(&first),
             client: Client(1),
             certificate: certify(&invitation, &machine)?,
             consents: Vec::new(),
@@ -389,9 +392,17 @@ impl Membership {
             ticket = first_of(&nearby, ticket, &ask);
         }
         let Ticket { client, founder, roll, machines, users, .. } = ticket?;
+        let me = machine.public();
+        if founder.key == me || roll.seats.iter().any(|seat| seat.key == me) {
+            let what = "the machine that lets this one in says that it has a seat in the group already, so its \
+                        key is no new one or that machine lies; make a new directory, and ask another for an \
+                        invitation";
+            return Err(Failure::Unfit(what.into()));
+        }
         Ok(Membership {
             authority,
             founder,
+            pin: roll.clone(),
             client,
             certificate,
             consents: Vec::new(),

@@ -296,6 +296,10 @@ impl Group {
                     }
                     Output::Rescued(rescue) => self.on_rescued(&rescue),
                     Output::Replaced => {}
+                    Output::Misled => {
+                        self.forget()?;
+                        is_book_read = false;
+                    }
                     Output::Load(absent) => wanted = Some(absent),
                     Output::Stale => {
                         let what = "this machine's disk is older than what it has said; make a new \

@@ -98,6 +98,7 @@ pub fn samples() -> Vec<Vec<u8>> {
     let membership = Membership {
         authority: authority.public(),
         founder,
+        pin: roll.clone(),
         client,
         certificate,
         consents,

@@ -47,7 +47,7 @@ use crate::{
     recover,
 };
 
-const FORMAT: u32 = 9;
+const FORMAT: u32 = 10;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 

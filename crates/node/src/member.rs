@@ -127,6 +127,9 @@ pub enum Output {
     Load(Absent),
     /// Everything that the store has is void. The state comes from other members now.
     Replaced,
+    /// Everything that the store has is void, and so is the log up to here: none of it was ever decided. Nothing
+    /// is left but who sits in the group.
+    Misled,
     /// The disk is not the newest that this member has had; it has to sit down on a new seat.
     Stale,
 }
@@ -368,6 +371,7 @@ impl<N: Notary + Clone> Member<N> {
                 group::Output::Decided(decision) => self.due.push_back(Due::Decision(decision)),
                 group::Output::WantState { height } => self.due.push_back(Due::State { height }),
                 group::Output::Install { tip, state } => self.install(tip, &state, out),
+                group::Output::Misled { tip } => self.let_go(tip, out),
                 group::Output::Stale => out.push(Output::Stale),
             }
         }

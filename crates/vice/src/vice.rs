@@ -190,7 +190,7 @@ impl Vice {
         let mut said = Vec::new();
         if let Some((from, message)) = heard {
             match message {
-                Message::Behind { height } if self.does(Lie::Forge) => {
+                Message::Behind { height, .. } if self.does(Lie::Forge) => {
                     said.push((from, self.offer(*height, tip, false_state)));
                 }
                 Message::Fetch { height, from: start } => {
@@ -272,7 +272,10 @@ impl Vice {
                 Message::Word(Word::Passage(Passage { height, round, is_precommit, votes }), None)
             }
             6 => Message::Hello { nonce: self.rng.next_u64() },
-            7 => Message::Behind { height: self.rng.below(tip.height + 2) },
+            7 => {
+                let height = self.rng.below(tip.height + 2);
+                Message::Behind { height, epoch: self.rng.below(tip.epoch + 2) }
+            }
             8 => Message::Fetch { height: self.rng.below(height + 1), from: self.rng.below(3) },
             9 => Message::Commands(vec![vec![self.rng.below(256) as u8; 40]; 20]),
             10 => {

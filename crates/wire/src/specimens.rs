@@ -301,7 +301,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("commands", Message::Commands(vec![vec![1], vec![]])),
         ("hello", Message::Hello { nonce: 3 }),
         ("welcome", Message::Welcome { nonce: 3, time, height, seen: Some(vote) }),
-        ("behind", Message::Behind { height }),
+        ("behind", Message::Behind { height, epoch }),
         ("decisions", Message::Decisions(decisions)),
         ("rescue", Message::Decisions(vec![rescue])),
         ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),

@@ -6,7 +6,7 @@ use base::{Digest, Domain, Instant};
 
 use super::{Output, Record, Replica, serving::PIECE_BYTES};
 use crate::{
-    batch::{Decision, Tip},
+    batch::Decision,
     engine::Engine,
     lineage::Roll,
     message::{Message, Summary},
@@ -38,7 +38,7 @@ pub(super) struct CatchingUp {
     offers: BTreeMap<Seat, Summary>,
     /// The newest members of whom it is proven that they sit here, or did.
     roll: Option<Roll>,
-    /// Who is said to sit here. At most [`Seats::COUNT_MAX`].
+    /// Who is said to sit here, or has told of what is not known here. At most [`Seats::COUNT_MAX`].
     hints: Vec<Seat>,
     fetch: Option<Fetch>,
 }
@@ -47,6 +47,18 @@ impl CatchingUp {
     /// These sit here now, which is proven, and what others offer leads nowhere.
     pub(super) fn pass_over(&mut self, roll: Roll) {
         *self = CatchingUp { roll: Some(roll), ..CatchingUp::default() };
+    }
+
+    /// The newest members of whom it is proven that they sit here, or did, if others were shown than are known.
+    pub(super) fn roll(&self) -> Option<&Roll> {
+        self.roll.as_ref()
+    }
+
+    /// These are the newest ones. What others have offered does not count any more.
+    pub(super) fn prove(&mut self, roll: Roll) {
+        self.roll = Some(roll);
+        self.offers.clear();
+        self.fetch = None;
     }
 
     /// How many bytes of a state have come.
@@ -87,7 +99,7 @@ impl<N: Notary> Replica<N> {
         }
         if state.again_at.is_none() && state.fetch.is_none() {
             state.again_at = Some(now + self.settings.repeat);
-            let message = Message::Behind { height: self.tip.height };
+            let message = self.behind();
             out.push(Output::Send { to: whom, message });
         }
     }
@@ -122,12 +134,28 @@ impl<N: Notary> Replica<N> {
         whom
     }
 
+    /// Somebody that it has not heard of may know more: it is asked in turn with the others.
+    pub(super) fn on_stranger(&mut self, seat: Seat) {
+        let hints = &mut self.catching_up.hints;
+        if !self.members.contains(&seat) && !hints.contains(&seat) {
+            if hints.len() >= Seats::COUNT_MAX {
+                hints.remove(0);
+            }
+            hints.push(seat);
+        }
+    }
+
+    /// How far it is.
+    fn behind(&self) -> Message {
+        Message::Behind { height: self.tip.height, epoch: self.tip.epoch }
+    }
+
     /// Asks those that are said to sit here. What they answer proves itself, or enough vouch for it.
     pub(super) fn on_hint(&mut self, now: Instant, mut seats: Vec<Seat>, out: &mut Vec<Output>) {
         seats.truncate(Seats::COUNT_MAX);
         self.catching_up.hints = seats.clone();
         for to in seats.into_iter().filter(|seat| *seat != self.me) {
-            let message = Message::Behind { height: self.tip.height };
+            let message = self.behind();
             out.push(Output::Send { to, message });
         }
         self.catching_up.asks_left = 2 * self.whom().len();
@@ -141,7 +169,7 @@ impl<N: Notary> Replica<N> {
         }
         let others = self.whom();
         if let Some(to) = others.get(self.catching_up.turn % others.len().max(1)) {
-            let message = Message::Behind { height: self.tip.height };
+            let message = self.behind();
             out.push(Output::Send { to: *to, message });
         }
         self.catching_up.turn += 1;
@@ -179,16 +207,20 @@ impl<N: Notary> Replica<N> {
         out: &mut Vec<Output>,
     ) {
         let height = self.tip.height;
+        if !self.is_member() {
+            self.on_stranger(from);
+        }
+        self.on_changes(now, &decisions, out);
         for decision in decisions {
             if decision.height <= self.tip.height {
                 self.on_proof(&decision);
                 continue;
             }
             if decision.rescue().is_some() {
-                self.on_rescue(now, &decision, out);
                 continue;
             }
             if self.is_passed_over()
+                || self.tip.is_blank()
                 || !decision.follows(&self.tip, &self.charter.group, &self.notary)
             {
                 // It may be true all the same: who has left is told so that it is to sit here again.
@@ -203,7 +235,7 @@ impl<N: Notary> Replica<N> {
             self.catching_up.offers.clear();
             self.catching_up.fetch = None;
             self.catching_up.again_at = Some(now + self.settings.repeat);
-            let message = Message::Behind { height: self.tip.height };
+            let message = self.behind();
             out.push(Output::Send { to: from, message });
         }
     }
@@ -215,32 +247,28 @@ impl<N: Notary> Replica<N> {
         summary: Summary,
         out: &mut Vec<Output>,
     ) {
+        if !summary.tip.is_sound() || summary.tip.is_blank() {
+            return;
+        }
+        self.on_changes(now, summary.tip.lineage.changes(), out);
         let is_of_use = summary.tip.height > self.tip.height
             && summary.bytes <= self.settings.state_bytes_max
-            && summary.tip.is_sound();
-        if !is_of_use || self.catching_up.fetch.is_some() {
+            && self.catching_up.fetch.is_none();
+        let roll = self.roll();
+        // Who sat here once may be too few to be believed by now. A state from their time leads nowhere either:
+        // what came after it was theirs to decide.
+        if !is_of_use || !summary.tip.is_of(&roll) {
             return;
         }
-        if let Some(rescue) = summary.tip.lineage.rescue() {
-            self.on_rescue(now, rescue, out);
-        }
-        let proven = self.prove(&summary.tip);
-        let members = match self.is_passed_over() {
-            true => proven.clone(),
-            false => self.members.clone(),
+        let Some(proven) = Seats::new(roll.seats).filter(|proven| proven.contains(&from)) else {
+            return;
         };
-        if !members.contains(&from) && !proven.contains(&from) {
-            return;
-        }
         let offers = &mut self.catching_up.offers;
-        offers.retain(|seat, _| members.contains(seat) || proven.contains(seat));
+        offers.retain(|seat, _| proven.contains(seat));
         offers.insert(from, summary.clone());
         let equal = offers.iter().filter(|(_, offer)| **offer == summary).map(|(seat, _)| *seat);
         let sources: Vec<Seat> = equal.collect();
-        let are_enough = |seats: &Seats| {
-            sources.iter().filter(|seat| seats.contains(seat)).count() >= seats.witnesses()
-        };
-        if are_enough(&members) || are_enough(&proven) {
+        if sources.len() >= proven.witnesses() {
             let (bytes, again_at, unanswered) = (Vec::new(), now, 0);
             let (is_mixed, is_strict) = (false, false);
             let fetch =
@@ -251,17 +279,6 @@ impl<N: Notary> Replica<N> {
             // Another one has to say the same.
             self.ask_next(now, out);
         }
-    }
-
-    /// The newest members as far as they are proven, by what was shown before and by this.
-    fn prove(&mut self, tip: &Tip) -> Seats {
-        let known = Roll::from(&self.tip);
-        let roll = self.catching_up.roll.take().filter(|roll| roll.epoch > known.epoch);
-        let roll = roll.unwrap_or(known);
-        let roll = roll.after(tip.lineage.since(roll.epoch), &self.charter, &self.notary);
-        let seats = Seats::new(roll.seats.clone()).unwrap_or_else(|| self.members.clone());
-        self.catching_up.roll = Some(roll);
-        seats
     }
 
     fn fetch_on(&mut self, now: Instant, out: &mut Vec<Output>) {

@@ -159,6 +159,12 @@ pub enum Output {
         /// Its bytes.
         state: Vec<u8>,
     },
+    /// What this member has was never decided by those who sit here: it has believed who sat here before. Forget
+    /// the state, and all of the log up to here. It goes on from this, and knows only who sits here.
+    Misled {
+        /// What is left.
+        tip: Tip,
+    },
     /// This disk is not the newest one that this member has had. It says nothing any more; it has to sit down
     /// on a new seat.
     Stale,

@@ -51,10 +51,18 @@ impl<N: Notary> Replica<N> {
             }
         }
         self.served.insert(to, now);
-        self.on_behind(now, to, after, out);
+        self.on_behind(to, after, self.tip.epoch, out);
     }
 
-    pub(super) fn on_behind(&mut self, _: Instant, from: Seat, height: u64, out: &mut Vec<Output>) {
+    pub(super) fn on_behind(&mut self, from: Seat, height: u64, epoch: u64, out: &mut Vec<Output>) {
+        if height.saturating_add(1) >= self.tip.epoch && epoch < self.tip.epoch {
+            // Others have sat here since, which it would know if it had what was decided.
+            let changes = self.changes_since(epoch);
+            if !changes.is_empty() {
+                out.push(Output::Send { to: from, message: Message::Decisions(changes) });
+                return;
+            }
+        }
         // What could still be lost with the power is told to nobody.
         if height >= self.effective {
             out.push(Output::Send { to: from, message: Message::Decisions(Vec::new()) });
@@ -63,8 +71,9 @@ impl<N: Notary> Replica<N> {
         if self.last_rescue().is_some_and(|rescue| rescue.height > height) {
             self.show_rescue(from, out);
         }
+        let is_blank = epoch > height + 1;
         let first = self.recent.front().map_or(u64::MAX, |decision| decision.height);
-        if first <= height + 1 {
+        if first <= height + 1 && !is_blank {
             let mut bytes = 0;
             let skipped = (height + 1 - first) as usize;
             let count = SERVED_MAX.min((self.effective - height) as usize);

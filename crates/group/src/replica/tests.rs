@@ -8,6 +8,7 @@ use super::*;
 use crate::{engine::Patience, seal::Sealable as _};
 use world::{HOP, Wax, World, seat};
 
+mod misled;
 mod rescues;
 mod seats;
 mod slow;
@@ -507,8 +508,11 @@ fn members_that_have_started_again_still_have_a_state_for_those_that_are_behind(
         Replica::recover(settings, world::group(), seat(0), notary, tip, [], 0, now, &mut out)
             .unwrap();
     replica.hold_state(replica.tip().clone(), state);
-    let input =
-        Input::Heard { from: seat(1), message: Message::Behind { height: 3 }, is_fit: true };
+    let input = Input::Heard {
+        from: seat(1),
+        message: Message::Behind { height: 3, epoch: 1 },
+        is_fit: true,
+    };
     replica.step(now, input, &mut out);
     let is_offer = |one: &Output| matches!(one, Output::Send { message: Message::Offer(_), .. });
     assert!(out.iter().any(is_offer), "{out:?}");
@@ -534,7 +538,7 @@ fn who_starts_again_with_a_state_and_the_rest_of_its_log_still_has_the_last_deci
                 .unwrap();
         assert_eq!(replica.mark_behind(5), mark);
         out.clear();
-        let (from, message) = (seat((number + 1) % 4), Message::Behind { height: 4 });
+        let (from, message) = (seat((number + 1) % 4), Message::Behind { height: 4, epoch: 1 });
         replica.step(now, Input::Heard { from, message, is_fit: true }, &mut out);
         let told = out.iter().find_map(|output| match output {
             Output::Send { message: Message::Decisions(decisions), .. } => Some(decisions),
@@ -594,13 +598,13 @@ fn a_decision_that_rests_on_an_own_vote_waits_until_the_vote_is_safe() {
         assert_eq!(replica.tip().height, 1);
         assert!(!is_decided(&out), "its own vote is one of three");
         out.clear();
-        hear(&mut replica, leader, Message::Behind { height: 0 }, &mut out);
+        hear(&mut replica, leader, Message::Behind { height: 0, epoch: 1 }, &mut out);
         assert!(!is_told(&out), "nobody is told either");
         out.clear();
         replica.step(now, Input::Persisted { mark: replica.mark }, &mut out);
         assert!(is_decided(&out));
         out.clear();
-        hear(&mut replica, leader, Message::Behind { height: 0 }, &mut out);
+        hear(&mut replica, leader, Message::Behind { height: 0, epoch: 1 }, &mut out);
         assert!(is_told(&out));
     }
 }

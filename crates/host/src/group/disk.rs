@@ -38,6 +38,25 @@ impl Group {
         Ok(())
     }
 
+    /// What this machine has was never decided, so nothing of it is kept, nor what the log has up to here.
+    pub(super) fn forget(&mut self) -> Result<(), Failure> {
+        eprintln!(
+            "croft: THIS MACHINE WAS MISLED: whoever let it in has shown it a tree that those who really sit in \
+             the group have never decided; it lets go of all of that and goes on from them"
+        );
+        self.patiently(|group| group.log.sync())?;
+        let Some(checkpoint) = self.member.checkpoint() else {
+            return Err(Failure::Unfit("what is left can't be stored; start again".into()));
+        };
+        while !self.make_room() {
+            self.wait(no_room("can't put a state into", "store"))?;
+        }
+        self.go_on();
+        self.store.replace(checkpoint.mark, &checkpoint.state, checkpoint.changes)?;
+        self.stored = Stored { mark: checkpoint.mark, height: checkpoint.height };
+        Ok(())
+    }
+
     /// Makes contents safe, as often as it takes: nothing may be heard of them before.
     pub(super) fn sync_content(&mut self) -> Result<(), Failure> {
         loop {

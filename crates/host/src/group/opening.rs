@@ -40,7 +40,10 @@ impl Group {
         let settings = Settings { is_stored: true, terms: terms(), policy, ..Settings::default() };
         let checkpoint = store.checkpoint()?;
         let mark = checkpoint.as_ref().map_or(0, |(mark, _)| *mark);
-        let first = Tip::first(vec![membership.founder]).expect("one is a group");
+        let first = Tip::pinned(&membership.pin).ok_or_else(|| {
+            let what = "the members that this machine was told to believe are none";
+            Failure::Unfit(format!("{what}; put `cell` back from a copy"))
+        })?;
         let base = match &checkpoint {
             Some((_, state)) => Base::Stored(state),
             None => Base::First(&first),

@@ -550,7 +550,7 @@ impl Peers {
     /// The members are others, or may be.
     pub(super) fn read_roll(&mut self) {
         let roll = self.ear.roll();
-        if roll.seats != self.membership.roll.seats {
+        if (roll.epoch, &roll.seats) != (self.membership.roll.epoch, &self.membership.roll.seats) {
             self.neighbours.read_members(&roll);
             self.membership.roll = roll;
             self.save();

@@ -7,7 +7,7 @@ use directory::{Absent, Command, Directory};
 use group::{Decision, Notary, Tip};
 use wire::{Message, Slot};
 
-use crate::order::Order;
+use crate::{book::Book, order::Order};
 
 use super::{Due, Member, Output, Rest, Whole};
 
@@ -158,12 +158,23 @@ impl<N: Notary + Clone> Member<N> {
         assert_eq!(applied, tip, "the state belongs to where it was taken");
         let restored = Directory::restore_whole(self.settings.clone(), &rest, records);
         self.directory = restored.expect("a state that enough vouch for");
+        self.start_from(applied, book);
+        out.push(Output::Replaced);
+    }
+
+    /// Nothing of what it has was ever decided.
+    pub(super) fn let_go(&mut self, tip: Tip, out: &mut Vec<Output>) {
+        self.directory = Directory::new(self.settings.clone(), Instant::START);
+        self.start_from(tip, Book::default());
+        out.push(Output::Misled);
+    }
+
+    fn start_from(&mut self, applied: Tip, book: Book) {
         (self.book, self.applied, self.done) = (book, applied, (0, 0));
         self.begun.clear();
         self.due.clear();
         if let Some(attendance) = &mut self.attendance {
             attendance.on_change();
         }
-        out.push(Output::Replaced);
     }
 }

@@ -236,6 +236,7 @@ impl<T: Tamper> Member<T> {
                     out.mark("a member takes the state of others");
                     self.base = self.product.whole_state();
                 }
+                Output::Misled => unreachable!("all have been there from the first"),
                 // A liar is shown what it denies.
                 Output::Stale if self.vice.is_some() => out.mark("a liar is found out"),
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),

@@ -100,17 +100,19 @@ impl Disk {
         self.syncs.clear();
     }
 
-    /// The last state, and the records after all that was dropped.
-    pub(crate) fn read(&self) -> (Option<Point<'_>>, Vec<&[u8]>) {
+    /// The last state, the records that are needed on top of it, and the mark before the first of these.
+    pub(crate) fn read(&self) -> (Option<Point<'_>>, Vec<&[u8]>, u64) {
         let state = self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::State(tip, state, _) => Some((&**tip, &state[..])),
+            Entry::State(tip, state, behind) => Some((&**tip, &state[..], *behind)),
             Entry::Record(_) => None,
         });
         let records = self.entries.iter().filter_map(|entry| match entry {
             Entry::Record(record) => Some(&record[..]),
             Entry::State(..) => None,
         });
-        (state, records.collect())
+        let behind = state.map_or(0, |(.., behind)| behind).max(self.marks_dropped);
+        let needed = records.skip((behind - self.marks_dropped) as usize);
+        (state.map(|(tip, state, _)| (tip, state)), needed.collect(), behind)
     }
 
     /// What would be there after a power failure at the worst moment.

@@ -364,6 +364,13 @@ impl<T: Tamper> Member<T> {
                     let behind = life.replica.mark_behind(tip.height);
                     life.disk.keep_state(tip, state.into(), behind);
                 }
+                Output::Misled { tip } => {
+                    out.mark("a newcomer finds that it was misled");
+                    (life.tip, life.tally) = (tip.clone(), Tally::default());
+                    let state = base::encode(&life.tally).into();
+                    let behind = life.replica.mark_behind(tip.height);
+                    life.disk.keep_state(tip, state, behind);
+                }
                 Output::Stale => {
                     life.is_stale = true;
                     if self.vice.is_none() {
@@ -589,7 +596,7 @@ impl<T: Tamper> Member<T> {
     fn recover_one(&mut self, now: Instant, index: usize, out: &mut Out<T>) {
         let clock = self.clock(now);
         let life = &self.lives[index];
-        let (state, records) = life.disk.read();
+        let (state, records, mark) = life.disk.read();
         let (tip, tally) = match state {
             Some((tip, state)) => {
                 (tip.clone(), base::decode(state, state.len()).unwrap_or_default())
@@ -606,7 +613,7 @@ impl<T: Tamper> Member<T> {
             stamp,
             tip.clone(),
             records,
-            life.disk.marks_dropped,
+            mark,
             clock,
             &mut outputs,
         );

@@ -80,6 +80,8 @@ pub(super) struct Member<N> {
     notary: N,
     log: Vec<Vec<u8>>,
     first: Tip,
+    /// Of the log so much counts no more, since what it led to was never decided.
+    pub(super) forgotten: usize,
     /// What took effect: the state.
     pub(super) state: Vec<Vec<u8>>,
     pub(super) decided_at: Vec<Instant>,
@@ -185,8 +187,18 @@ impl<N: Pen> World<N> {
             self.now,
         );
         let (log, state, decided_at) = Default::default();
-        let (installs, is_stale) = (0, false);
-        let member = Member { replica, notary, log, first, state, decided_at, installs, is_stale };
+        let (forgotten, installs, is_stale) = (0, 0, false);
+        let member = Member {
+            replica,
+            notary,
+            log,
+            first,
+            forgotten,
+            state,
+            decided_at,
+            installs,
+            is_stale,
+        };
         self.members.insert(seat(number), member);
     }
 
@@ -197,11 +209,11 @@ impl<N: Pen> World<N> {
         member.log.truncate(keep);
         member.state.clear();
         let mut out = Vec::new();
-        let log = member.log.iter().map(Vec::as_slice);
+        let log = member.log[member.forgotten..].iter().map(Vec::as_slice);
         let (settings, notary) = (self.settings.clone(), member.notary.clone());
-        let tip = member.first.clone();
+        let (tip, mark) = (member.first.clone(), member.forgotten as u64);
         member.replica =
-            Replica::recover(settings, charter(), seat, notary, tip, log, 0, self.now, &mut out)
+            Replica::recover(settings, charter(), seat, notary, tip, log, mark, self.now, &mut out)
                 .unwrap();
         self.down.remove(&seat);
         self.follow(seat, out);
@@ -255,6 +267,10 @@ impl<N: Pen> World<N> {
                 Output::Install { state, .. } => {
                     member.state = base::decode(&state, state.len()).unwrap();
                     member.installs += 1;
+                }
+                Output::Misled { tip } => {
+                    (member.first, member.forgotten) = (tip, member.log.len());
+                    member.state.clear();
                 }
                 Output::Stale => member.is_stale = true,
             }
