@@ -34,12 +34,14 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
         message::{Up, Upward},
     };
     use overlay::{
-        Consent, Decree, Enrolment, Invitation, Patrons, Profile, Revocation, Terms, UserName,
+        Consent, Decree, Enrolment, Invitation, Issuer, IssuerRevocation, Patrons, Profile,
+        Revocation, Terms, UserName,
     };
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
     let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
-    let invitation = Invitation::new(&authority, [3; 32], terms).unwrap();
+    let issuer = Issuer::by(&authority, machine.clone(), 2_000);
+    let invitation = Invitation::new(&issuer, [3; 32], terms).unwrap();
     let certificate = invitation.certify(&machine, 9_000).unwrap();
     let addresses = vec!["127.0.0.1:7".parse().unwrap(), "[::1]:8".parse().unwrap()];
     let join = Join::new(certificate, Whereabouts { addresses, number: 4 }, &machine, 5);
@@ -47,17 +49,20 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
     let join = join.with(vec![consent]);
     let name = UserName::new("alice").unwrap();
     let user = Profile { name, key: machine.public(), uid: 7, gid: 7, groups: [20].into() };
-    let enrolment = Enrolment::new(&authority, user, 5).unwrap();
-    let revocation = Revocation::new(&authority, machine.public(), 5);
+    let enrolment = Enrolment::new(&issuer, user, 5).unwrap();
+    let revocation = Revocation::new(&issuer, machine.public(), 5);
     let lease = Upward { session: 1, stamp: Instant::from_secs(1), body: Up::Renew };
     let command = Command::Heard { client: Client(1), request: Request { lease, ask: None } };
     let by = Some((machine.public(), group::Seal([7; 64])));
+    let of_issuer = IssuerRevocation::new(&authority, machine.public(), 5);
+    let decree = |decree| Order::Decree { decree: Box::new(decree), heard: 6 };
     let orders = [
         Order::Do { command, by },
         Order::Do { command: Command::Tick, by: None },
         Order::Join(Box::new(join.clone())),
-        Order::Decree(Box::new(Decree::Revoke(revocation))),
-        Order::Decree(Box::new(Decree::Enrol(enrolment))),
+        decree(Decree::Revoke(revocation)),
+        decree(Decree::Enrol(enrolment)),
+        decree(Decree::RevokeIssuer(of_issuer)),
     ];
     let book = Book::default();
     orders.iter().map(encode).chain([encode(&join), encode(&book), b"a name".to_vec()]).collect()
@@ -73,10 +78,10 @@ mod tests {
     #[test]
     fn the_samples_are_accepted() {
         let samples = samples();
-        assert!(samples[..5].iter().all(|bytes| Order::of(bytes).is_ok()));
-        assert!(decode::<Join>(&samples[5], 64 << 10).is_ok());
-        assert!(decode::<Book>(&samples[6], 64 << 10).is_ok());
-        assert!(Name::new(&samples[7]).is_some());
+        assert!(samples[..6].iter().all(|bytes| Order::of(bytes).is_ok()));
+        assert!(decode::<Join>(&samples[6], 64 << 10).is_ok());
+        assert!(decode::<Book>(&samples[7], 64 << 10).is_ok());
+        assert!(Name::new(&samples[8]).is_some());
     }
 
     #[test]

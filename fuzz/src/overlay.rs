@@ -1,9 +1,10 @@
-//! What machines and users show: certificates, renewals, revocations, enrolments, consents, registers and codes;
+//! What machines, issuers and users show: warrants, certificates, renewals, revocations, enrolments, consents, registers and codes;
 //! canonical or refused.
 
 use base::{PublicKey, decode, encode};
 use overlay::{
-    Certificate, Code, Consent, Decree, Enrolment, People, Register, Renewal, Revocation,
+    Certificate, Code, Consent, Decree, Enrolment, IssuerRevocation, People, Register, Renewal,
+    Revocation, Warrant,
 };
 
 /// Reads the bytes as each of them; what is accepted must be written as the same bytes.
@@ -14,6 +15,14 @@ pub fn overlay(bytes: &[u8]) {
         assert!(read.verify(&authority, 0).is_err(), "nobody has this authority's key");
     }
     if let Ok(read) = decode::<Revocation>(bytes, Revocation::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<Warrant>(bytes, Warrant::BYTES_MAX) {
+        assert_eq!(encode(&read), bytes, "a second encoding");
+        assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
+    }
+    if let Ok(read) = decode::<IssuerRevocation>(bytes, IssuerRevocation::BYTES_MAX) {
         assert_eq!(encode(&read), bytes, "a second encoding");
         assert!(read.verify(&authority).is_err(), "nobody has this authority's key");
     }
@@ -49,36 +58,53 @@ pub fn overlay(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use base::{Rng, SecretKey};
-    use overlay::{Invitation, Patrons, Profile, Terms, UserName};
+    use overlay::{Invitation, Issuer, Patrons, Profile, Terms, UserName};
 
     use super::*;
 
-    fn samples() -> [Vec<u8>; 8] {
+    fn samples() -> [Vec<u8>; 10] {
         let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
         let name = UserName::new("alice").unwrap();
         let patrons = Patrons::These([name.clone()].into());
         let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons };
-        let invitation = Invitation::new(&authority, [3; 32], terms).unwrap();
-        let renewal = Renewal::new(&authority, machine.public(), 19_000);
+        let issuer = Issuer::by(&authority, machine.clone(), 2_000);
+        let warrant = encode(issuer.warrant());
+        let of_issuer = encode(&IssuerRevocation::new(&authority, machine.public(), 5));
+        let invitation = Invitation::new(&issuer, [3; 32], terms).unwrap();
+        let renewal = Renewal::new(&issuer, machine.public(), 19_000);
         let certificate = invitation.certify(&machine, 9_000).unwrap();
         let certificate = encode(&certificate.renewed(renewal.clone()));
         let user = Profile { name, key: machine.public(), uid: 7, gid: 7, groups: [20].into() };
         let mut people = People::default();
         people.enrol(&user, 5).unwrap();
-        let enrolment = Enrolment::new(&authority, user, 5).unwrap();
+        let enrolment = Enrolment::new(&issuer, user, 5).unwrap();
         let decree = encode(&Decree::Enrol(enrolment.clone()));
         let consent = encode(&Consent::new(&machine, authority.public(), machine.public()));
-        let revocation = encode(&Revocation::new(&authority, machine.public(), 5));
+        let revocation = encode(&Revocation::new(&issuer, machine.public(), 5));
         let code = Code::new(invitation, &["127.0.0.1:7000".parse().unwrap()]).unwrap();
         let code = code.text().reveal().as_bytes().to_vec();
         let (renewal, enrolment, people) = (encode(&renewal), encode(&enrolment), encode(&people));
-        [certificate, revocation, code, renewal, enrolment, decree, consent, people]
+        [
+            certificate,
+            revocation,
+            code,
+            renewal,
+            enrolment,
+            decree,
+            consent,
+            people,
+            warrant,
+            of_issuer,
+        ]
     }
 
     #[test]
     fn the_samples_are_accepted() {
-        let [certificate, revocation, code, renewal, enrolment, decree, consent, people] =
+        let [certificate, revocation, code, renewal, enrolment, decree, consent, people, rest @ ..] =
             samples();
+        let [warrant, of_issuer] = rest;
+        assert!(decode::<Warrant>(&warrant, Warrant::BYTES_MAX).is_ok());
+        assert!(decode::<IssuerRevocation>(&of_issuer, IssuerRevocation::BYTES_MAX).is_ok());
         assert!(decode::<Certificate>(&certificate, Certificate::BYTES_MAX).is_ok());
         assert!(decode::<Revocation>(&revocation, Revocation::BYTES_MAX).is_ok());
         assert!(Code::read(str::from_utf8(&code).unwrap()).is_ok());

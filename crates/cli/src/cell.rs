@@ -11,9 +11,10 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use host::{Machine, Patrons};
+use host::{Machine, Patrons, Root};
 
 use crate::{
+    authority::{self, RootFile},
     machine::{self, Home},
     view::short,
     words,
@@ -33,6 +34,10 @@ pub struct InitArgs {
     /// names, as in alice,bob, or `none`, no machine ever acts for users who have not agreed
     #[arg(long, value_name = "USERS", default_value = "any", value_parser = words::patrons)]
     users: Patrons,
+    /// Where the cell's root key comes to be: best on something that you take away; in the machine's directory, as
+    /// `root`, if not given
+    #[arg(long, value_name = "FILE")]
+    root: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -64,10 +69,10 @@ pub struct JoinArgs {
 pub struct RenewArgs {
     #[command(flatten)]
     home: Home,
-    /// A file with the key of the cell's authority; without it, and unless the key is in the machine's directory,
-    /// the other machines are asked
+    /// A file with an issuer's key; without it, and unless one is in the machine's directory, the other machines are
+    /// asked
     #[arg(long, value_name = "FILE")]
-    authority: Option<PathBuf>,
+    issuer: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -82,9 +87,8 @@ pub struct RevokeArgs {
 pub struct RecoverArgs {
     #[command(flatten)]
     home: Home,
-    /// The file with the key of the cell's authority, if it is not in the machine's directory
-    #[arg(long, value_name = "FILE")]
-    authority: Option<PathBuf>,
+    #[command(flatten)]
+    root: RootFile,
     /// Do it, and accept that what only the lost members have decided is lost for good
     #[arg(long)]
     accept_loss: bool,
@@ -92,9 +96,11 @@ pub struct RecoverArgs {
 
 pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let directory = &args.home.directory;
-    Machine::init_for(directory, args.listen, args.users.clone())?;
+    let root = args.root.clone().unwrap_or_else(|| Root::usual(directory));
+    Machine::init_for(directory, args.listen, args.users.clone(), &root)?;
     let mut err = stderr();
     writeln!(err, "made a cell of one machine in {}", directory.display())?;
+    authority::say_root(&root, args.root.is_some())?;
     match &args.users {
         Patrons::Any => writeln!(
             err,
@@ -162,8 +168,8 @@ pub fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn renew(args: &RenewArgs) -> anyhow::Result<ExitCode> {
-    let authority = args.authority.as_deref().map(std::path::absolute).transpose()?;
-    let told = machine::renew_at(&args.home.directory, authority)?;
+    let issuer = args.issuer.as_deref().map(std::path::absolute).transpose()?;
+    let told = machine::renew_at(&args.home.directory, issuer)?;
     let until = words::moment(told.as_u64().unwrap_or(0));
     writeln!(stderr(), "the certificate of this machine lasts until {until}")?;
     Ok(ExitCode::SUCCESS)
@@ -188,10 +194,19 @@ pub fn revoke(args: &RevokeArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn recover(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
-    let authority = args.authority.as_deref().map(std::path::absolute).transpose()?;
+    let directory = &args.home.directory;
     let mut err = stderr();
+    let (mut root, mut rescue) = (None, None);
     let done = loop {
-        let told = machine::recover_at(&args.home.directory, authority.clone(), args.accept_loss)?;
+        let told = machine::recover_at(directory, args.accept_loss, rescue.take())?;
+        if let Some(what) = told["sign"].as_str() {
+            if root.is_none() {
+                root = Some(args.root.open(directory)?);
+            }
+            let signed = root.as_ref().map(|root: &Root| root.rescue(directory, what));
+            rescue = signed.transpose()?;
+            continue;
+        }
         let Some(seconds) = told["wait"].as_u64() else { break told["done"].clone() };
         writeln!(
             err,

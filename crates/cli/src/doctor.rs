@@ -29,6 +29,15 @@ pub struct Args {
 /// Who is away for so long may not come back.
 const LONG_S: u64 = 300;
 
+/// So long before its end an issuer has to be replaced, which somebody has to do by hand.
+const ISSUER_LEAD_S: u64 = 30 * 86_400;
+
+/// In how many days that is, if it is soon; in none if it is over.
+fn ends_soon(expires: u64, now: u64) -> Option<u64> {
+    let left = expires.saturating_sub(now);
+    (left < ISSUER_LEAD_S).then(|| left.div_ceil(86_400))
+}
+
 /// Something that is not as it should be.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Finding {
@@ -101,7 +110,7 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
         let quiet_s = status["group"]["quiet_s"].as_u64().unwrap_or(0);
         let remedy = match quiet_s >= LONG_S {
             true => format!(
-                "{start}. If they are gone for good, and only then, whoever has the authority's key can let \
+                "{start}. If they are gone for good, and only then, whoever has the root key can let \
                  the cell go on from a machine that is left: `croft recover --dir {directory}` says what that \
                  would cost, and does nothing yet"
             ),
@@ -141,11 +150,41 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
                     "the certificate of {} ends in {days} days; from then on no machine lets it in",
                     machine.name()
                 ),
-                "start the machine that has the authority's key: the other is renewed within a day, by itself. If \
-                 the key is kept elsewhere, bring it there once: `croft renew --authority FILE`"
+                "start a machine that has an issuer's key: the other is renewed within a day, by itself. Or bring \
+                 such a key there once: `croft renew --issuer FILE`"
                     .into(),
             );
         }
+    }
+    let powers = &status["powers"];
+    if powers["root"] == "open" {
+        find(
+            format!(
+                "the cell's root key lies open in {}, on a machine that runs: whoever reads it can let in \
+                 and send away whom they like",
+                home.join("root").display()
+            ),
+            format!(
+                "move it to something that you put away, and name it with --root when it is needed; or seal \
+                 it with a passphrase: `croft root seal --dir {directory}`"
+            ),
+        );
+    }
+    if let Some(days) =
+        powers["issuer"]["expires"].as_u64().and_then(|at| ends_soon(at, words::now()))
+    {
+        find(
+            match days {
+                0 => "this machine can't invite, enrol, renew and revoke any more: its issuer's warrant is over"
+                    .into(),
+                days => format!(
+                    "the warrant of this machine's issuer ends in {days} days; from then on it can't invite, \
+                     enrol, renew and revoke"
+                ),
+            },
+            "make a new one where the root key is, `croft issuer new > FILE`, and here: `croft issuer take FILE`"
+                .into(),
+        );
     }
     if cell.members < MEMBERS {
         let remedy = match cell.count {
@@ -158,7 +197,7 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
                     .into()
             }
             _ => "have machines join until there are four, each with a code that `croft invite` prints \
-                  where the cell was founded: from then on any one may be lost"
+                  where an issuer's key is, as where the cell was founded: from then on any one may be lost"
                 .into(),
         };
         find(format!("the group is {}", cell.group()), remedy);

@@ -101,10 +101,12 @@ enum Question {
     /// Whether to mend what does no harm.
     Fsck(bool),
     Revoke(String),
-    /// Where the authority's key is, if not with a machine.
+    /// What the root key says of an issuer.
+    RevokeIssuer(String),
+    /// Where an issuer's key is, if not with a machine.
     Renew(Option<PathBuf>),
-    /// Where the authority's key is, if not with the machine, and whether a loss is accepted.
-    Recover(Option<PathBuf>, bool),
+    /// Whether a loss is accepted, and what the root key says.
+    Recover(bool, Option<String>),
     User(user::Question),
 }
 
@@ -254,15 +256,20 @@ pub fn revoke_at(directory: &Path, digits: &str) -> anyhow::Result<serde_json::V
 /// Has the group go on from a machine that runs.
 pub fn recover_at(
     directory: &Path,
-    authority: Option<PathBuf>,
     is_accepted: bool,
+    rescue: Option<String>,
 ) -> anyhow::Result<serde_json::Value> {
-    ask(directory, &Question::Recover(authority, is_accepted))
+    ask(directory, &Question::Recover(is_accepted, rescue))
+}
+
+/// Has the group take nothing more from an issuer, as the root key says.
+pub fn revoke_issuer_at(directory: &Path, decree: String) -> anyhow::Result<()> {
+    ask(directory, &Question::RevokeIssuer(decree)).map(drop)
 }
 
 /// Has the certificate of a machine that runs renewed.
-pub fn renew_at(directory: &Path, authority: Option<PathBuf>) -> anyhow::Result<serde_json::Value> {
-    ask(directory, &Question::Renew(authority))
+pub fn renew_at(directory: &Path, issuer: Option<PathBuf>) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Renew(issuer))
 }
 
 /// Has something done about users by a machine that runs.
@@ -298,17 +305,21 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         Ok(Question::Umount(path, is_forced)) => told(unmount(running, &path, is_forced)),
         Ok(Question::Fsck(is_mending)) => fsck_now(running, is_mending),
         Ok(Question::Revoke(digits)) => revoke(running, &digits),
-        Ok(Question::Renew(authority)) => {
+        Ok(Question::RevokeIssuer(decree)) => {
             let registrar = lock(running).machine.registrar();
-            let expires = registrar.renew(authority.as_deref());
+            told(registrar.revoke_issuer(&decree).map_err(Into::into))
+        }
+        Ok(Question::Renew(issuer)) => {
+            let registrar = lock(running).machine.registrar();
+            let expires = registrar.renew(issuer.as_deref());
             expires.map(Into::into).map_err(|failure| failure.to_string())
         }
         Ok(Question::User(question)) => {
             let registrar = lock(running).machine.registrar();
             user::answer(&registrar, question)
         }
-        Ok(Question::Recover(authority, is_accepted)) => {
-            recover(running, authority.as_deref(), is_accepted)
+        Ok(Question::Recover(is_accepted, rescue)) => {
+            recover(running, is_accepted, rescue.as_deref())
         }
     };
     serde_json::to_string(&answer).expect("answers are plain data")
@@ -322,9 +333,9 @@ fn revoke(running: &Mutex<Running>, digits: &str) -> Answer {
 }
 
 /// Who else is there takes a moment to find out, for which nobody else has to wait.
-fn recover(running: &Mutex<Running>, authority: Option<&Path>, is_accepted: bool) -> Answer {
+fn recover(running: &Mutex<Running>, is_accepted: bool, rescue: Option<&str>) -> Answer {
     let recoverer = lock(running).machine.recoverer();
-    let recovered = recoverer.recover(authority, is_accepted);
+    let recovered = recoverer.recover(is_accepted, rescue);
     Ok(serde_json::json!(recovered.map_err(|failure| failure.to_string())?))
 }
 
@@ -471,6 +482,7 @@ impl Running {
             "machines": standing.machines,
             "users": standing.users,
             "refused": standing.refused,
+            "powers": standing.powers,
             "mounts": mounts,
             "mount_wanted": self.mount_wanted,
             "room_bytes": room_bytes,

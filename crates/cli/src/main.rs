@@ -9,6 +9,7 @@
     reason = "a shell: it talks to its surroundings"
 )]
 
+mod authority;
 mod bench;
 mod cell;
 mod daemon;
@@ -17,6 +18,7 @@ mod experiments;
 mod fsck;
 mod graph;
 mod machine;
+mod passphrase;
 mod quickstart;
 mod simulate;
 mod status;
@@ -50,12 +52,18 @@ enum Command {
     Invite(cell::InviteArgs),
     /// Make a directory the home of a machine of the cell that a code invites to
     Join(cell::JoinArgs),
-    /// Renew the certificate of this machine, which it does by itself while the authority's key is at hand
+    /// Renew the certificate of this machine, which it does by itself while an issuer is at hand
     Renew(cell::RenewArgs),
     /// Send a machine of the cell away for good
     Revoke(cell::RevokeArgs),
     /// Let the cell go on from this machine, when too many others are gone for good
     Recover(cell::RecoverArgs),
+    /// Keep the root key safe, by which the cell is known
+    #[command(subcommand)]
+    Root(authority::RootCommand),
+    /// Say which machines may invite, enrol, renew and revoke
+    #[command(subcommand)]
+    Issuer(authority::IssuerCommand),
     /// Say who the users of the cell are, and whom machines act for
     #[command(subcommand)]
     User(user::Command),
@@ -97,6 +105,8 @@ fn main() -> ExitCode {
         Command::Renew(args) => cell::renew(&args),
         Command::Revoke(args) => cell::revoke(&args),
         Command::Recover(args) => cell::recover(&args),
+        Command::Root(command) => authority::root(&command),
+        Command::Issuer(command) => authority::issuer(&command),
         Command::User(command) => user::run(&command),
         Command::Run(args) => machine::run(&args),
         Command::Mount(args) => machine::mount(&args),

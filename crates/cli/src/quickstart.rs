@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use host::Machine;
+use host::{Machine, Patrons};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
@@ -111,7 +111,10 @@ fn form(args: &Args, fleet: &mut Fleet) -> anyhow::Result<bool> {
         return Ok(false);
     }
     if found == 0 {
-        Machine::init(&home(1), Some(any_port()))?;
+        make_directory(&directory)?;
+        // Beside the machines: whoever makes a real cell of it finds it there, and takes it elsewhere.
+        let root = directory.join("root");
+        Machine::init_for(&home(1), Some(any_port()), Patrons::Any, &root)?;
     }
     // All at once: after the first time they need each other.
     for number in 1..=found.max(1) {

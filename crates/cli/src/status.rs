@@ -50,6 +50,11 @@ pub fn text(home: &Path, status: &Value) -> String {
     if let Some(users) = users(status, &cell) {
         line("users", users);
     }
+    if let Some(may) = status["powers"]["issuer"]["may"].as_array() {
+        let until = words::moment(status["powers"]["issuer"]["expires"].as_u64().unwrap_or(0));
+        let may: Vec<&str> = may.iter().filter_map(Value::as_str).collect();
+        line("issuer", format!("this machine may {} until {until}", may.join(", ")));
+    }
     line(
         "group",
         match cell.has_vote() {
@@ -74,7 +79,7 @@ pub fn text(home: &Path, status: &Value) -> String {
         line(
             "recovered",
             format!(
-                "{count}; last from {survivor} after {}, by the authority at {at}",
+                "{count}; last from {survivor} after {}, by the root key at {at}",
                 decision(&last["height"])
             ),
         );

@@ -20,11 +20,11 @@ use crate::{
 
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Enrol a user, or say anew which groups they are in; it takes the authority's key
+    /// Enrol a user, or say anew which groups they are in; it takes an issuer's key
     Add(AddArgs),
     /// Show the users of the cell
     List(ListArgs),
-    /// Remove a user for good: no machine acts for them any more; it takes the authority's key
+    /// Remove a user for good: no machine acts for them any more; it takes an issuer's key
     Remove(RemoveArgs),
     /// Let this machine act for the user whose key is in a file
     Agree(AgreeArgs),

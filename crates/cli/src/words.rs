@@ -6,10 +6,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use host::{Patrons, UserName};
+use host::{Key, Patrons, Power, UserName};
 
 /// No invitation is good for longer.
 const SPAN_MAX: Duration = Duration::from_secs(30 * 86_400);
+/// No issuer is.
+const TENURE_MAX: Duration = Duration::from_secs(3_650 * 86_400);
 
 /// An address at which a machine listens and others reach it: `192.168.1.7`, or `192.168.1.7:7001`. Without
 /// a port, any that is free.
@@ -29,6 +31,16 @@ pub fn listen(text: &str) -> Result<SocketAddr, String> {
 /// A span of time: `90s`, `30m`, `1h`, `2d`.
 pub fn span(text: &str) -> Result<Duration, String> {
     let what = "a span is a number and s, m, h or d, as in 30m or 1h, and at most 30d";
+    span_up_to(SPAN_MAX, text, what)
+}
+
+/// How long an issuer may issue: `30d`, `365d`.
+pub fn tenure(text: &str) -> Result<Duration, String> {
+    let what = "a span is a number and s, m, h or d, as in 30d or 365d, and at most 3650d";
+    span_up_to(TENURE_MAX, text, what)
+}
+
+fn span_up_to(max: Duration, text: &str, what: &str) -> Result<Duration, String> {
     let unit = text.chars().last().ok_or(what)?;
     let seconds: u64 = match unit {
         's' => 1,
@@ -39,7 +51,18 @@ pub fn span(text: &str) -> Result<Duration, String> {
     };
     let count: u64 = text[..text.len() - 1].parse().map_err(|_| what)?;
     let span = count.checked_mul(seconds).map(Duration::from_secs);
-    span.filter(|span| !span.is_zero() && *span <= SPAN_MAX).ok_or_else(|| what.into())
+    span.filter(|span| !span.is_zero() && *span <= max).ok_or_else(|| what.into())
+}
+
+/// What an issuer may do.
+pub fn power(text: &str) -> Result<Power, String> {
+    let power = Power::ALL.into_iter().find(|power| power.to_string() == text);
+    power.ok_or_else(|| "an issuer may invite, enrol, renew or revoke".into())
+}
+
+/// A whole key.
+pub fn key(text: &str) -> Result<Key, String> {
+    host::public_key(text).map(Key).ok_or_else(|| "a key is 64 hexadecimal digits".into())
 }
 
 /// For whom a machine acts: `any`, `none`, or names as in `alice,bob`.
@@ -110,6 +133,8 @@ mod tests {
         assert_eq!(span("90s").unwrap(), Duration::from_secs(90));
         assert_eq!(span("30m").unwrap(), Duration::from_secs(1_800));
         assert_eq!(span("30d").unwrap(), SPAN_MAX);
+        assert_eq!(tenure("3650d").unwrap(), TENURE_MAX);
+        assert!(tenure("3651d").is_err() && tenure("").is_err());
         for none in
             ["", "h", "0s", "1", "31d", "-1h", "1ö", "99999999999999999999d", "9999999999999999d"]
         {

@@ -1,6 +1,6 @@
 //! What a machine knows of the cell that it is one of, in a file beside its key.
 //!
-//! Whoever founds a cell makes its authority's key and invites itself. Whoever joins asks a machine of the
+//! Whoever founds a cell makes its root key and an issuer, and invites itself. Whoever joins asks a machine of the
 //! cell, which has the group decide, and is told who else there is.
 
 use std::{
@@ -17,12 +17,13 @@ use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
 use lease::Client;
 use node::{Book, Identity, Join, Whereabouts};
 use overlay::{
-    Certificate, Code, Consent, Decree, Invitation, Patrons, Profile, Renewal, Renewer, Revocation,
-    Terms, Text, Users,
+    Certificate, Code, Consent, Decree, Invitation, Patrons, Power, Profile, Renewal, Renewer,
+    Revocation, Terms, Text, Users, Warrant,
 };
 
 use crate::{
-    Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
+    Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Root, Welcome,
+    authority::{issuer_for, issuer_path},
     discovery::{self, Mdns},
     group::Survivor,
     key,
@@ -46,7 +47,7 @@ const BYTES_MAX: usize = 16 << 20;
 /// What a machine knows of its cell.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Membership {
-    /// The key of the cell's authority.
+    /// The root key of the cell.
     pub(crate) authority: PublicKey,
     /// Who has founded it: its group began with this one.
     pub(crate) founder: Seat,
@@ -175,7 +176,7 @@ pub(crate) enum Errand {
     Look(FileId),
     /// "Who is that?"
     Who(Whom),
-    /// "The authority says this."
+    /// "This was decreed."
     Decree(Box<Decree>),
     /// "How much of the group's decisions do you have?"
     Survivor,
@@ -203,7 +204,7 @@ pub(crate) enum Errand {
 pub(crate) struct Person {
     /// Who they are.
     pub(crate) user: Profile,
-    /// Whether the authority has removed them.
+    /// Whether they were removed.
     pub(crate) is_removed: bool,
 }
 
@@ -238,7 +239,7 @@ pub(crate) enum Answer {
     /// "These."
     People(Vec<Person>),
     /// "It is."
-    Renewed(Renewal),
+    Renewed(Box<Renewal>),
     /// "This came of it."
     Done(Done),
 }
@@ -257,24 +258,29 @@ pub(crate) struct Ticket {
 }
 
 impl Membership {
-    /// Makes a cell: the machine's key and that of the authority come to be in a directory. If the machine acts for
-    /// any user, so may others of the cell.
+    /// Makes a cell: the machine's key and an issuer's come to be in a directory, and the root key where it is said.
+    /// If the machine acts for any user, so may others of the cell.
     pub(crate) fn found(
         directory: &Path,
         listen: Option<SocketAddr>,
         patrons: Patrons,
+        root: &Path,
     ) -> Result<Membership, Failure> {
         let listen = listen.map(free_port).transpose()?;
+        key::make(root)?;
         key::make(&directory.join("key"))?;
-        key::make(&directory.join("authority"))?;
+        let root = Root::made(root)?;
+        let issuer = root.new_issuer(Power::ALL.into(), Duration::from_secs(Warrant::SPAN))?;
+        key::write_over(&issuer_path(directory), &issuer.text)?;
         let machine = key::read(&directory.join("key"))?;
         // It is used when the machine first starts, whenever that is.
         let users = (patrons != Patrons::Any).then(Vec::new);
-        let invitation = Membership::invitation(directory, CERTIFICATE, patrons)?;
+        let authority = root.public();
+        let invitation = Membership::invitation(directory, &authority, CERTIFICATE, patrons)?;
         let seat = Seat { key: machine.public(), incarnation: 0 };
         let first = Tip::first(vec![seat]).expect("one is a group");
         Ok(Membership {
-            authority: *invitation.authority(),
+            authority,
             founder: seat,
             pin: Roll::from(&first),
             client: Client(1),
@@ -287,45 +293,42 @@ impl Membership {
         })
     }
 
-    /// The key of the cell's authority, to do this with it.
-    pub(crate) fn authority_key(directory: &Path, what: &str) -> Result<SecretKey, Failure> {
-        let path = directory.join("authority");
-        if !path.exists() {
-            let what = format!(
-                "the key of the cell's authority is not in {}; {what} where it is",
-                directory.display()
-            );
-            return Err(Failure::Unfit(what));
-        }
-        key::read(&path)
-    }
-
-    /// Lets a machine stay for as long as certificates last, with the authority's key in a file.
-    pub(crate) fn renewal(authority: &Path, machine: PublicKey) -> Result<Renewal, Failure> {
+    /// Lets a machine stay for as long as certificates last, with an issuer's key in a file.
+    pub(crate) fn renewal(
+        issuer: &Path,
+        authority: &PublicKey,
+        machine: PublicKey,
+    ) -> Result<Renewal, Failure> {
         let expires = seconds_now().saturating_add(Renewal::SPAN);
-        Ok(Renewal::new(&key::read(authority)?, machine, expires))
+        let issuer = issuer_for(issuer, authority, Power::Renew)?;
+        Ok(Renewal::new(&issuer, machine, expires))
     }
 
-    /// Sends a machine away, from where the authority's key is.
-    pub(crate) fn revocation(directory: &Path, key: PublicKey) -> Result<Revocation, Failure> {
-        let authority = Membership::authority_key(directory, "revoke")?;
-        Ok(Revocation::new(&authority, key, seconds_now()))
+    /// Sends a machine away, or removes a user, from where an issuer's key is.
+    pub(crate) fn revocation(
+        &self,
+        directory: &Path,
+        key: PublicKey,
+    ) -> Result<Revocation, Failure> {
+        let issuer = issuer_for(&issuer_path(directory), &self.authority, Power::Revoke)?;
+        Ok(Revocation::new(&issuer, key, seconds_now()))
     }
 
-    /// Invites a machine, from where the authority's key is.
+    /// Invites a machine, from where an issuer's key is.
     pub(crate) fn invitation(
         directory: &Path,
+        authority: &PublicKey,
         span: Duration,
         patrons: Patrons,
     ) -> Result<Invitation, Failure> {
-        let authority = Membership::authority_key(directory, "invite")?;
+        let issuer = issuer_for(&issuer_path(directory), authority, Power::Invite)?;
         let now = seconds_now();
         let terms = Terms {
             expires: now.saturating_add(span.as_secs()),
             certificate_expires_max: now.saturating_add((CERTIFICATE + span).as_secs()),
             patrons,
         };
-        Invitation::new(&authority, key::fresh_seed()?, terms).map_err(unfit)
+        Invitation::new(&issuer, key::fresh_seed()?, terms).map_err(unfit)
     }
 
     /// Invites a machine to where this one listens. If it is not said for whom it is to act, it is for any user where
@@ -353,7 +356,7 @@ impl Membership {
                         `croft run --listen ADDRESS`";
             return Err(Failure::Unfit(what.into()));
         };
-        let invitation = Membership::invitation(directory, span, patrons)?;
+        let invitation = Membership::invitation(directory, &self.authority, span, patrons)?;
         Ok(Code::new(invitation, &[listen]).map_err(unfit)?.text())
     }
 
@@ -423,14 +426,15 @@ impl Membership {
         })
     }
 
-    /// The same with a certificate that has not expired. Where the authority's key is, it is renewed in time. Who has
-    /// nobody else to show it to needs none.
+    /// The same with a certificate that has not expired. Where an issuer's key is that may do so, it is renewed in
+    /// time. Who has nobody else to show it to needs none.
     pub(crate) fn renewed(mut self, directory: &Path) -> Result<Membership, Failure> {
         let (expires, now) = (self.expires()?, seconds_now());
-        let has_authority = directory.join("authority").exists();
-        if has_authority && expires.saturating_sub(now) < Renewer::LEAD {
-            let machine = *self.certificate.machine();
-            self.renew(Membership::renewal(&directory.join("authority"), machine)?)?;
+        let (issuer, machine) = (issuer_path(directory), *self.certificate.machine());
+        let is_due = expires.saturating_sub(now) < Renewer::LEAD && issuer.exists();
+        let renewal = is_due.then(|| Membership::renewal(&issuer, &self.authority, machine));
+        if let Some(Ok(renewal)) = renewal {
+            self.renew(renewal)?;
             self.save(directory)?;
         } else if expires <= now && !self.machines.is_empty() {
             let what = "the certificate of this machine has expired, and the others do not let it in; make a \
@@ -447,7 +451,8 @@ impl Membership {
 
     /// Takes a renewal of the certificate. Whether it makes it last longer.
     pub(crate) fn renew(&mut self, renewal: Renewal) -> Result<bool, Failure> {
-        let expires = renewal.verify(&self.authority, self.certificate.machine()).map_err(unfit)?;
+        let renewed = renewal.verify(&self.authority, self.certificate.machine());
+        let (expires, _) = renewed.map_err(unfit)?;
         let is_longer = expires > self.expires()?;
         if is_longer {
             self.certificate = self.certificate.renewed(renewal);

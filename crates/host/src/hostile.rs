@@ -28,18 +28,19 @@ pub fn samples() -> Vec<Vec<u8>> {
     use base::{FileId, SecretKey};
     use lease::Client;
     use overlay::{
-        Consent, Decree, Enrolment, Invitation, Patrons, Profile, Renewal, Revocation, Terms,
-        UserName,
+        Consent, Decree, Enrolment, Invitation, Issuer, IssuerRevocation, Patrons, Profile,
+        Renewal, Revocation, Terms, UserName,
     };
 
     use crate::cell::{Deed, Done, Neighbour, Person, Ticket, Whom};
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
     let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
-    let invited = Invitation::new(&authority, [3; 32], terms);
+    let issuer = Issuer::by(&authority, machine.clone(), 2_000);
+    let invited = Invitation::new(&issuer, [3; 32], terms);
     let certificate = invited.and_then(|invitation| invitation.certify(&machine, 9_000));
     let certificate = certificate.expect("the terms are in order");
-    let renewal = Renewal::new(&authority, machine.public(), 9_999);
+    let renewal = Renewal::new(&issuer, machine.public(), 9_999);
     let certificate = certificate.renewed(renewal.clone());
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 7));
     let (client, key) = (Client(3), machine.public());
@@ -58,7 +59,7 @@ pub fn samples() -> Vec<Vec<u8>> {
     let join = join.with(consents.clone());
     let name = UserName::new("alice").expect("it is a name");
     let user = Profile { name, key, uid: 7, gid: 7, groups: [20].into() };
-    let enrolment = Enrolment::new(&authority, user.clone(), 5).expect("there are few groups");
+    let enrolment = Enrolment::new(&issuer, user.clone(), 5).expect("there are few groups");
     let ticket = Ticket {
         client,
         founder,
@@ -73,8 +74,9 @@ pub fn samples() -> Vec<Vec<u8>> {
         Errand::Look(FileId::ROOT),
         Errand::Who(Whom::Client(client)),
         Errand::Who(Whom::Key(key)),
-        Errand::Decree(Box::new(Decree::Revoke(Revocation::new(&authority, key, 5)))),
+        Errand::Decree(Box::new(Decree::Revoke(Revocation::new(&issuer, key, 5)))),
         Errand::Decree(Box::new(Decree::Enrol(enrolment))),
+        Errand::Decree(Box::new(Decree::RevokeIssuer(IssuerRevocation::new(&authority, key, 5)))),
         Errand::People,
         Errand::Renew,
         Errand::Do { serial: 4, file: FileId::ROOT, who: (0, 0), deed: Deed::Sync },
@@ -91,7 +93,7 @@ pub fn samples() -> Vec<Vec<u8>> {
         Answer::Bytes(vec![1, 2, 3]),
         Answer::Machine(machines[0].clone()),
         Answer::People(vec![Person { user: user.clone(), is_removed: true }]),
-        Answer::Renewed(renewal),
+        Answer::Renewed(Box::new(renewal)),
         Answer::Done(Done::Bytes(vec![4])),
         Answer::Done(Done::Away),
     ];

@@ -1,4 +1,4 @@
-//! The key that a machine, a user or an authority is known by, in a file that only its owner may read.
+//! The key that a machine, a user, a cell or an issuer is known by, in a file that only its owner may read.
 
 use std::{
     fmt::Write as _,
@@ -15,19 +15,42 @@ use crate::{Failure, log::tail::sync_directory};
 
 /// Makes a key that nobody has had before. Safe on return.
 pub(crate) fn make(path: &Path) -> Result<(), Failure> {
-    let mut seed = Zeroizing::new(fresh_seed()?);
+    let seed = Zeroizing::new(fresh_seed()?);
     let mut text = Zeroizing::new(String::with_capacity(65));
-    let write = |seed: &mut [u8; 32], text: &mut String| {
-        for byte in seed.iter() {
-            _ = write!(text, "{byte:02x}");
-        }
-        text.push('\n');
+    for byte in seed.iter() {
+        _ = write!(text, "{byte:02x}");
+    }
+    text.push('\n');
+    write_new(path, &text)
+}
+
+/// Writes a secret where there is nothing yet. Safe on return.
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let write = || {
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()
     };
-    write(&mut seed, &mut text).map_err(Failure::of("can't write", path))?;
-    path.parent().map_or(Ok(()), sync_directory)
+    write().map_err(Failure::of("can't write", path))?;
+    directory_of(path).map_or(Ok(()), sync_directory)
+}
+
+/// Writes a secret over what there is: whatever happens, there is the old one or the new one.
+pub(crate) fn write_over(path: &Path, text: &str) -> Result<(), Failure> {
+    let draft = path.with_extension("new");
+    // What is left of an attempt that was cut off.
+    _ = fs::remove_file(&draft);
+    write_new(&draft, text)?;
+    fs::rename(&draft, path).map_err(Failure::of("can't write", path))?;
+    directory_of(path).map_or(Ok(()), sync_directory)
+}
+
+/// The directory that a file is in, which a bare name does not say.
+fn directory_of(path: &Path) -> Option<&Path> {
+    path.parent().map(|parent| match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
+    })
 }
 
 /// The public half of a user's key in a file, which is made if it is not there.
@@ -53,6 +76,18 @@ pub(crate) fn read(path: &Path) -> Result<SecretKey, Failure> {
         let what = format!("{what}; put it back from a copy");
         Failure::Damaged { path: path.into(), what }
     };
+    let text = read_secret(path)?;
+    let mut seed = [0; 32];
+    if !read_digits(text.trim_end(), &mut seed) {
+        return Err(damaged("a key is 64 hexadecimal digits"));
+    }
+    let key = SecretKey::from_seed(seed);
+    seed.zeroize();
+    Ok(key)
+}
+
+/// The text of a file that only its owner may read.
+pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<String>, Failure> {
     let text = fs::read_to_string(path).map_err(Failure::of("can't read", path))?;
     let text = Zeroizing::new(text);
     let mode = fs::metadata(path).map_err(Failure::of("can't read", path))?.permissions().mode();
@@ -63,13 +98,7 @@ pub(crate) fn read(path: &Path) -> Result<SecretKey, Failure> {
         );
         return Err(Failure::Unfit(what));
     }
-    let mut seed = [0; 32];
-    if !read_digits(text.trim_end(), &mut seed) {
-        return Err(damaged("a key is 64 hexadecimal digits"));
-    }
-    let key = SecretKey::from_seed(seed);
-    seed.zeroize();
-    Ok(key)
+    Ok(text)
 }
 
 /// The public key of 64 hexadecimal digits.

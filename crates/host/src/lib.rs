@@ -17,6 +17,7 @@ mod failure;
 mod key;
 mod mailbox;
 
+mod authority;
 mod ballast;
 mod cell;
 mod content;
@@ -38,6 +39,7 @@ mod neighbours;
 mod recover;
 mod registrar;
 
+pub use authority::{Ask, Custody, IssuerStanding, NewIssuer, Powers, Root, Secret, take_issuer};
 pub use cell::{Deed, Done, Plea};
 pub use clock::Clock;
 pub use content::Content;
@@ -58,7 +60,7 @@ pub use net::{
     Reception, Refusals, Settings as NetworkSettings, Standing as NetworkStanding, Welcome,
     graph as network_graph,
 };
-pub use overlay::{Patrons, Profile, UserName};
+pub use overlay::{Patrons, Power, Profile, UserName, Warrant};
 pub use recover::{Recovered, Recoverer};
 pub use registrar::{Registrar, Revoked};
 pub use store::Store;

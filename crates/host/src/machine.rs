@@ -4,7 +4,8 @@
 //! ```text
 //! croft.json   what this is, and its format
 //! key          what it is known by; nobody else may read it
-//! authority    the key that invites machines, where the cell was founded; nobody else may read it
+//! issuer       a key that invites machines and lets them stay, if it has one; nobody else may read it
+//! root         the key that the cell is known by, where it was founded, until somebody takes it elsewhere
 //! cell         what it knows of its cell: its certificate, the members, the other machines
 //! lock         held by whoever runs it
 //! life         how often it has been started
@@ -33,7 +34,8 @@ use overlay::{Code, Consent, Patrons, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
-    Content, Failure, Fsck, Keepsakes, Neighbours, Recoverer, Registrar, Store, UserStanding,
+    Content, Failure, Fsck, Keepsakes, Neighbours, Powers, Recoverer, Registrar, Root, Store,
+    UserStanding,
     ballast::Ballast,
     cell::{self, Membership},
     clock::Clock,
@@ -47,7 +49,7 @@ use crate::{
     recover,
 };
 
-const FORMAT: u32 = 10;
+const FORMAT: u32 = 11;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 
@@ -84,24 +86,27 @@ pub struct Standing {
     pub users: Vec<UserStanding>,
     /// How often others were turned away, if it listens.
     pub refused: Option<Refusals>,
+    /// What it has of the authority of its cell.
+    pub powers: Powers,
 }
 
 impl Machine {
     /// Makes a directory the home of a new machine, which is a cell of its own and acts for any user. Others can
     /// join it if it listens somewhere.
     pub fn init(directory: &Path, listen: Option<SocketAddr>) -> Result<(), Failure> {
-        Machine::init_for(directory, listen, Patrons::Any)
+        Machine::init_for(directory, listen, Patrons::Any, &Root::usual(directory))
     }
 
-    /// The same, for whom the machine acts being said. Unless that is any user, no machine of the cell ever acts for
-    /// one who has not agreed.
+    /// The same, for whom the machine acts being said, and where the root key comes to be. Unless it acts for any
+    /// user, no machine of the cell ever acts for one who has not agreed.
     pub fn init_for(
         directory: &Path,
         listen: Option<SocketAddr>,
         patrons: Patrons,
+        root: &Path,
     ) -> Result<(), Failure> {
         Machine::make_home(directory)?;
-        Membership::found(directory, listen, patrons)?.save(directory)?;
+        Membership::found(directory, listen, patrons, root)?.save(directory)?;
         Machine::name(directory)
     }
 
@@ -308,7 +313,7 @@ impl Machine {
         }
     }
 
-    /// Who brings the authority's word, and that of users, to the cell.
+    /// Who brings what issuers and users say to the cell.
     pub fn registrar(&self) -> Registrar {
         Registrar {
             directory: self.directory.clone(),
@@ -348,7 +353,8 @@ impl Machine {
         }
         let refused = network.map(|network| network.refused);
         let users = group.users();
-        Standing { client: self.desk.standing(), group, machines, users, refused }
+        let powers = Powers::of(&self.directory);
+        Standing { client: self.desk.standing(), group, machines, users, refused, powers }
     }
 
     /// Makes everything safe and stops.

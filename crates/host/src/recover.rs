@@ -1,23 +1,24 @@
-//! Lets a group go on from this machine when too many members are gone for good, with the authority's key.
+//! Lets a group go on from this machine when too many members are gone for good, with the root key's word.
 //!
 //! It can't be done by accident: while so many members answer that they can decide, or somebody who answers knows
 //! more, it is refused. What only the lost ones had is lost, so somebody has to say that this is accepted.
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, mpsc},
     thread,
     time::Duration,
 };
 
 use base::PublicKey;
-use group::{Ed25519, Notary as _, Rescue, Sealable as _, Sealed, Seat, Seats};
+use group::{Rescue, Sealed, Seat, Seats};
 use serde::Serialize;
 
 use crate::{
     Failure, Key,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership, seconds_now},
+    authority::read_digits,
+    cell::{ANSWER_BYTES_MAX, Answer, Errand, seconds_now},
     group::{Post, Survivor},
     key,
     mailbox::Mailbox,
@@ -56,6 +57,8 @@ pub enum Recovered {
     },
     /// It has to be tried again after so many seconds: promises of those who are lost may still be believed.
     Wait(u64),
+    /// This is to be said again with the root key's word for it, as [`crate::Root::rescue`] gives it.
+    Sign(String),
 }
 
 /// What is known of the group now.
@@ -66,13 +69,7 @@ struct Survey {
 
 impl Recoverer {
     /// Lets the group go on from this machine, if it has to and somebody has accepted what that costs.
-    pub fn recover(
-        &self,
-        authority: Option<&Path>,
-        is_accepted: bool,
-    ) -> Result<Recovered, Failure> {
-        let membership = Membership::read(&self.directory)?;
-        let authority = self.authority(authority, &membership)?;
+    pub fn recover(&self, is_accepted: bool, rescue: Option<&str>) -> Result<Recovered, Failure> {
         let me = key::read(&self.directory.join("key"))?.public();
         let survey = self.survey()?;
         survey.check(&me)?;
@@ -85,9 +82,13 @@ impl Recoverer {
         let Survivor { reach, time, .. } = survey.own;
         let seat = Seat { key: me, incarnation: 0 };
         let (number, height, at) = (survey.number() + 1, reach.height, seconds_now());
-        let what = Rescue { number, seat, height, time, at };
-        let seal = Ed25519::new(authority).seal(&what.sealed_bytes(&membership.group()));
-        let rescue = Sealed { what, seal };
+        let Some(rescue) = rescue else {
+            let what = Rescue { number, seat, height, time, at };
+            return Ok(Recovered::Sign(key::digits(&base::encode(&what))));
+        };
+        let none = "that is no rescue by the root key; say the same again";
+        let rescue: Sealed<Rescue> = read_digits(rescue, none)?;
+        let (number, height) = (rescue.what.number, rescue.what.height);
         let decision = rescue.decision();
         match self.submit(|reply| Post::Rescue { rescue, reply })? {
             Answer::Refused(why) => return Err(Failure::Unfit(why)),
@@ -100,28 +101,6 @@ impl Recoverer {
         let survivors = survey.others.keys().filter(|key| members.contains(key));
         let survivors = survivors.map(|key| Key(*key)).collect();
         Ok(Recovered::Done { number, height: Rescue::height_since(height), survivors, told })
-    }
-
-    fn authority(
-        &self,
-        path: Option<&Path>,
-        membership: &Membership,
-    ) -> Result<base::SecretKey, Failure> {
-        let key = match path {
-            Some(path) => key::read(path)?,
-            None => Membership::authority_key(
-                &self.directory,
-                "name its file with --authority, or recover",
-            )?,
-        };
-        match key.public() == membership.authority {
-            true => Ok(key),
-            false => Err(Failure::Unfit(
-                "that is not the key of this cell's authority: name the file `authority` of the machine \
-                 that founded this cell, or your copy of it"
-                    .into(),
-            )),
-        }
     }
 
     fn survey(&self) -> Result<Survey, Failure> {

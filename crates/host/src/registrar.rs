@@ -1,4 +1,4 @@
-//! Brings the authority's word on machines and users to the cell, and that of users on this machine.
+//! Brings the word of issuers, and of the root key, on machines and users to the cell, and that of users on this machine.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
-use overlay::{Consent, Decree, Enrolment, Patrons, Profile, Revocation, UserName};
+use overlay::{Consent, Decree, Enrolment, Patrons, Power, Profile, UserName};
 use serde::Serialize;
 
 use crate::{
     Failure, Key, MachineStanding, Neighbours, UserStanding,
+    authority::{issuer_for, issuer_path, read_digits},
     cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership, seconds_now},
     group::{Post, ask_around},
     key,
@@ -49,7 +50,8 @@ impl Registrar {
     pub fn revoke(&self, digits: &str) -> Result<Revoked, Failure> {
         let machine = self.find(digits)?;
         let Key(key) = machine.key;
-        self.decree(Decree::Revoke(Membership::revocation(&self.directory, key)?))?;
+        let revocation = Membership::read(&self.directory)?.revocation(&self.directory, key)?;
+        self.decree(Decree::Revoke(revocation))?;
         let is_free = |other: &MachineStanding| !other.is_member && other.key != machine.key;
         Ok(Revoked {
             key: machine.key,
@@ -66,8 +68,9 @@ impl Registrar {
 
     /// Enrols a user, or says anew which groups they are in.
     pub fn enrol(&self, user: Profile) -> Result<(), Failure> {
-        let authority = Membership::authority_key(&self.directory, "enrol users")?;
-        let enrolment = Enrolment::new(&authority, user, seconds_now());
+        let authority = Membership::read(&self.directory)?.authority;
+        let issuer = issuer_for(&issuer_path(&self.directory), &authority, Power::Enrol)?;
+        let enrolment = Enrolment::new(&issuer, user, seconds_now());
         let enrolment = enrolment.map_err(|refused| Failure::Unfit(refused.to_string()))?;
         self.decree(Decree::Enrol(enrolment))
     }
@@ -79,9 +82,14 @@ impl Registrar {
             let what = format!("the cell has no user {name}; `croft user list` shows them");
             return Err(Failure::Unfit(what));
         };
-        let authority = Membership::authority_key(&self.directory, "remove users")?;
-        let revocation = Revocation::new(&authority, person.user.key, seconds_now());
+        let membership = Membership::read(&self.directory)?;
+        let revocation = membership.revocation(&self.directory, person.user.key)?;
         self.decree(Decree::Revoke(revocation))
+    }
+
+    /// Brings what [`crate::Root::revoke_issuer`] has said to the cell.
+    pub fn revoke_issuer(&self, decree: &str) -> Result<(), Failure> {
+        self.decree(read_digits(decree, "that is no decree; say the same again")?)
     }
 
     /// A user agrees that this machine acts for them, by what [`crate::Machine::consent`] has said. Says who that is.
@@ -101,7 +109,7 @@ impl Registrar {
         let person = people.iter().find(|person| person.user.key == key && !person.is_removed);
         let Some(person) = person else {
             let what = format!(
-                "no user of the cell has the key {}; have the authority enrol it with `croft user add`",
+                "no user of the cell has the key {}; have it enrolled with `croft user add`",
                 Key(key)
             );
             return Err(Failure::Unfit(what));
@@ -130,20 +138,23 @@ impl Registrar {
         }
     }
 
-    /// Renews the certificate of this machine: with the authority's key in a file, or in its directory, or by asking
-    /// the other machines. Until when it lasts now, in seconds since 1970.
-    pub fn renew(&self, authority: Option<&Path>) -> Result<u64, Failure> {
+    /// Renews the certificate of this machine: with an issuer's key in a file, or in its directory, or by asking the
+    /// other machines. Until when it lasts now, in seconds since 1970.
+    pub fn renew(&self, issuer: Option<&Path>) -> Result<u64, Failure> {
         self.must_listen()?;
         let mut membership = Membership::read(&self.directory)?;
-        let own = self.directory.join("authority");
-        let here = authority.or_else(|| own.exists().then_some(own.as_path()));
+        let own = issuer_path(&self.directory);
+        let here = issuer.or_else(|| own.exists().then_some(own.as_path()));
         let renewal = match (here, &self.lookout) {
-            (Some(file), _) => Membership::renewal(file, *membership.certificate.machine())?,
+            (Some(file), _) => {
+                let machine = *membership.certificate.machine();
+                Membership::renewal(file, &membership.authority, machine)?
+            }
             (None, Some(lookout)) => {
                 let asked = ask_around(lookout, &self.neighbours, membership.founder.key);
-                let what = "no machine that answers renews the certificate: start the one that has the \
-                            authority's key, or name a file with it (--authority). Before half of the time is \
-                            over nobody does";
+                let what = "no machine that answers renews the certificate: start one that has an \
+                            issuer's key, or name a file with it (--issuer). Before half of the time is over \
+                            nobody does";
                 asked.ok_or_else(|| Failure::Unfit(what.into()))?
             }
             (None, None) => return Err(Failure::Stopped),
@@ -166,7 +177,7 @@ impl Registrar {
         Err(Failure::Unfit(what.into()))
     }
 
-    /// Has the group decide on what the authority says.
+    /// Has the group decide on a decree.
     fn decree(&self, decree: Decree) -> Result<(), Failure> {
         self.must_listen()?;
         let decree = Box::new(decree);

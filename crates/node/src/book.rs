@@ -11,8 +11,8 @@ use borsh::{BorshDeserialize, BorshSerialize, io};
 use group::Rescue;
 use lease::Client;
 use overlay::{
-    Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused, Register,
-    Revocation, Users, Vouched,
+    Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused, Register, Users,
+    Vouched,
 };
 
 const WHEREABOUTS: Domain = Domain::new("whereabouts of a machine v1");
@@ -108,7 +108,9 @@ pub struct Machine {
     pub expires: u64,
     /// The key of the invitation that it came with: it has no other.
     invitation: PublicKey,
-    /// For whom the authority lets it act.
+    /// Who has issued that.
+    pub issuer: PublicKey,
+    /// For whom it may act by that.
     pub patrons: Patrons,
     /// The users who have agreed, by their keys. As many as there are patrons at the most.
     agreed: BTreeSet<PublicKey>,
@@ -147,7 +149,7 @@ impl Book {
         self.machines.iter().map(|(client, machine)| (*client, machine))
     }
 
-    /// Whether the authority has sent a machine away, or removed a user.
+    /// Whether a machine was sent away, or a user removed.
     pub fn is_revoked(&self, key: &PublicKey) -> bool {
         self.register.check(key).is_err()
     }
@@ -182,50 +184,73 @@ impl Book {
         }
     }
 
-    /// Does what the authority says. The machines for which something else holds now, and for whom they may act.
+    /// Does what a decree says that was heard at this moment in seconds since 1970. The machines for which something
+    /// else holds now, and for whom they may act.
     pub(crate) fn obey(
         &mut self,
         decree: &Decree,
         authority: &PublicKey,
+        heard: u64,
     ) -> Result<Vec<(Client, Users)>, Refused> {
         let key = decree.verify(authority)?;
         match decree {
-            Decree::Revoke(revocation) => self.revoke(revocation, authority)?,
-            Decree::Enrol(enrolment) => self.enrol(enrolment, authority)?,
+            Decree::Revoke(revocation) => {
+                self.register.revoke(authority, revocation, heard).map(drop)?;
+            }
+            Decree::Enrol(enrolment) => self.enrol(enrolment, authority, heard)?,
+            Decree::RevokeIssuer(revocation) => {
+                self.register.revoke_issuer(authority, revocation).map(drop)?;
+            }
         }
         let concerned = self.machines.iter().filter(|(_, machine)| machine.agreed.contains(&key));
         Ok(concerned.map(|(client, machine)| (*client, self.users(machine))).collect())
     }
 
     /// Whether a decree would change something, or why it must not.
-    pub(crate) fn judge(&self, decree: &Decree, authority: &PublicKey) -> Result<bool, Refused> {
+    pub(crate) fn judge(
+        &self,
+        decree: &Decree,
+        authority: &PublicKey,
+        heard: u64,
+    ) -> Result<bool, Refused> {
+        if let Some(tenure) = decree.tenure(authority)? {
+            self.register.check_issuer(&tenure, heard)?;
+        }
         match decree {
-            Decree::Revoke(revocation) => {
-                revocation.verify(authority).map(|(key, _)| !self.is_revoked(&key))
-            }
+            Decree::Revoke(_) => decree.verify(authority).map(|key| !self.is_revoked(&key)),
             Decree::Enrol(enrolment) => {
-                let (user, at) = enrolment.verify(authority)?;
+                let (user, at, _) = enrolment.verify(authority)?;
                 if self.is_revoked(&user.key) {
                     return Err(Refused::UserRemoved(user.name.clone()));
                 }
                 self.people.check(user, at)
             }
+            Decree::RevokeIssuer(_) => {
+                decree.verify(authority).map(|key| !self.register.is_issuer_revoked(&key))
+            }
         }
     }
 
-    /// Sends a machine away, or removes a user.
-    pub(crate) fn revoke(
-        &mut self,
-        revocation: &Revocation,
-        authority: &PublicKey,
-    ) -> Result<(), Refused> {
-        self.register.revoke(authority, revocation).map(drop)
+    /// Whether nothing more is taken from an issuer.
+    pub fn is_issuer_revoked(&self, issuer: &PublicKey) -> bool {
+        self.register.is_issuer_revoked(issuer)
     }
 
-    fn enrol(&mut self, enrolment: &Enrolment, authority: &PublicKey) -> Result<(), Refused> {
-        self.judge(&Decree::Enrol(enrolment.clone()), authority)?;
-        let (user, at) = enrolment.verify(authority)?;
+    fn enrol(
+        &mut self,
+        enrolment: &Enrolment,
+        authority: &PublicKey,
+        heard: u64,
+    ) -> Result<(), Refused> {
+        self.judge(&Decree::Enrol(enrolment.clone()), authority, heard)?;
+        let (user, at, _) = enrolment.verify(authority)?;
         self.people.enrol(user, at).map(drop)
+    }
+
+    /// Whether a certificate lets a machine that is known stay for longer, and who has renewed it still may.
+    fn extends(&self, known: &Machine, vouched: &Vouched<'_>, heard: u64) -> bool {
+        let may = |renewer| self.register.check_issuer(renewer, heard).is_ok();
+        vouched.expires > known.expires && vouched.renewer.as_ref().is_none_or(may)
     }
 
     /// Whether a client is the machine with this key.
@@ -242,6 +267,7 @@ impl Book {
             whereabouts: Whereabouts::default(),
             expires: u64::MAX,
             invitation: *key,
+            issuer: *key,
             patrons: Patrons::Any,
             agreed: BTreeSet::new(),
         });
@@ -258,8 +284,14 @@ impl Book {
         self.register.check(&key)?;
         let whereabouts = join.whereabouts.clone();
         let agreed = self.heeded(join, vouched.patrons(), authority)?;
-        let known = self.machines.iter_mut().find(|(_, machine)| machine.key == key);
-        if let Some((client, machine)) = known {
+        let known = self.client(&key);
+        let extends = known.is_some_and(|client| {
+            let known = &self.machines[&client];
+            self.extends(known, &vouched, join.heard)
+        });
+        if let Some(client) = known
+            && let Some(machine) = self.machines.get_mut(&client)
+        {
             // Else it could take whatever another's invitation allows.
             if machine.invitation != vouched.permit.invitation {
                 return Err(Refused::InvitationOther);
@@ -267,9 +299,10 @@ impl Book {
             if whereabouts.number > machine.whereabouts.number {
                 machine.whereabouts = whereabouts;
             }
-            machine.expires = expires.max(machine.expires);
+            if extends {
+                machine.expires = expires;
+            }
             machine.agreed.extend(agreed);
-            let client = *client;
             return Ok((client, self.users(&self.machines[&client])));
         }
         let patrons = vouched.patrons().clone();
@@ -281,8 +314,8 @@ impl Book {
         let client = Client(next.ok_or(Refused::InvitationsTooMany)?);
         self.register.admit(&vouched, join.heard)?;
         self.is_named |= self.machines.is_empty() && patrons != Patrons::Any;
-        let invitation = vouched.permit.invitation;
-        let machine = Machine { key, whereabouts, expires, invitation, patrons, agreed };
+        let (invitation, issuer) = (vouched.permit.invitation, vouched.inviter.issuer);
+        let machine = Machine { key, whereabouts, expires, invitation, issuer, patrons, agreed };
         let users = self.users(&machine);
         self.machines.insert(client, machine);
         Ok((client, users))
@@ -310,7 +343,7 @@ impl Book {
         let agreed = self.heeded(join, &known.patrons, authority).unwrap_or_default();
         join.whereabouts.number > known.whereabouts.number
             && join.whereabouts.addresses != known.whereabouts.addresses
-            || vouched.expires > known.expires
+            || self.extends(known, &vouched, join.heard)
             || vouched.permit.invitation != known.invitation
             || !agreed.is_subset(&known.agreed)
     }

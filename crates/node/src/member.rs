@@ -53,7 +53,12 @@ pub enum Input {
     /// A machine wants to be one of the cell, or says where it is now.
     Join(Box<Join>),
     /// The authority says something, as somebody says.
-    Decree(Box<Decree>),
+    Decree {
+        /// What.
+        decree: Box<Decree>,
+        /// When it was heard, in seconds since 1970.
+        heard: u64,
+    },
     /// All records of the log up to this mark are safe on disk.
     Persisted {
         /// The mark.
@@ -408,7 +413,7 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
                 self.order(now, Order::Do { command, by: None }, out);
             }
             Input::Join(join) => self.on_join(now, join, out),
-            Input::Decree(decree) => self.on_decree(now, decree, out),
+            Input::Decree { decree, heard } => self.on_decree(now, decree, heard, out),
             Input::Persisted { mark } => {
                 self.group(now, group::Input::Persisted { mark }, out);
             }

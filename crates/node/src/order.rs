@@ -25,8 +25,13 @@ pub enum Order {
     },
     /// A machine wants to be one of the cell; its certificate answers for it.
     Join(Box<Join>),
-    /// The authority says something; its signature is on it.
-    Decree(Box<Decree>),
+    /// An issuer or the root key says something; its signature is on it.
+    Decree {
+        /// What.
+        decree: Box<Decree>,
+        /// When it was heard, in seconds since 1970, by the clock of the member that has heard it.
+        heard: u64,
+    },
 }
 
 impl Order {
@@ -52,7 +57,7 @@ impl Order {
             Order::Do { command: Command::Tick, by: None } => true,
             Order::Do { .. } => false,
             Order::Join(join) => authority.is_some_and(|authority| join.check(authority).is_ok()),
-            Order::Decree(decree) => {
+            Order::Decree { decree, .. } => {
                 authority.is_some_and(|authority| decree.verify(authority).is_ok())
             }
         }

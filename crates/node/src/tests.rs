@@ -250,7 +250,7 @@ mod joining {
     use std::net::SocketAddr;
 
     use group::{Notary as _, Sealable as _};
-    use overlay::{Invitation, Patrons, Refused, Terms};
+    use overlay::{Invitation, Issuer, IssuerRevocation, Patrons, Refused, Terms};
     use wire::Said;
 
     use super::*;
@@ -262,13 +262,17 @@ mod joining {
         SecretKey::from_seed([50; 32])
     }
 
+    fn issuer(root: &SecretKey) -> Issuer {
+        Issuer::by(root, SecretKey::from_seed([52; 32]), NOW + 500)
+    }
+
     fn invitation(seed: u8) -> Invitation {
         let terms = Terms {
             expires: NOW + 60,
             certificate_expires_max: NOW + 1_000,
             patrons: Patrons::Any,
         };
-        Invitation::new(&authority(), [seed; 32], terms).unwrap()
+        Invitation::new(&issuer(&authority()), [seed; 32], terms).unwrap()
     }
 
     fn join(invitation: &Invitation, machine: u8, heard: u64) -> Input {
@@ -356,6 +360,32 @@ mod joining {
     }
 
     #[test]
+    fn the_invitation_of_an_issuer_that_was_revoked_or_has_expired_lets_nobody_in() {
+        let mut scene = scene();
+        assert_eq!(scene.join(join(&invitation(1), 11, NOW)), [Ok(Client(1))]);
+        let seconds = 5;
+        let until = NOW - seconds;
+        let late = Issuer::by(&authority(), SecretKey::from_seed([53; 32]), until);
+        let terms = invitation(2).permit().clone();
+        let terms = Terms {
+            expires: terms.expires,
+            certificate_expires_max: terms.certificate_expires_max,
+            patrons: Patrons::Any,
+        };
+        let expired = Invitation::new(&late, [2; 32], terms).unwrap();
+        let refused = Err(Refused::IssuerExpired { seconds });
+        assert_eq!(scene.join(join(&expired, 12, NOW)), [refused]);
+        let stolen = issuer(&authority()).tenure().issuer;
+        let revocation = IssuerRevocation::new(&authority(), stolen, NOW);
+        let decree = Box::new(overlay::Decree::RevokeIssuer(revocation));
+        scene.join(Input::Decree { decree, heard: NOW });
+        let refused = Err(Refused::IssuerRevoked { at: NOW });
+        assert_eq!(scene.join(join(&invitation(3), 12, NOW)), [refused]);
+        assert_eq!(scene.node.book().machines().count(), 1);
+        assert!(scene.node.directory().hears(Client(1)), "who was let in before stays");
+    }
+
+    #[test]
     fn nobody_is_in_the_book_who_has_only_spoken() {
         let mut scene = scene();
         scene.join(join(&invitation(1), 11, NOW));
@@ -381,7 +411,8 @@ mod joining {
             certificate_expires_max: NOW + 1_000,
             patrons: Patrons::Any,
         };
-        let other = Invitation::new(&SecretKey::from_seed([51; 32]), [1; 32], terms).unwrap();
+        let other =
+            Invitation::new(&issuer(&SecretKey::from_seed([51; 32])), [1; 32], terms).unwrap();
         let outcomes = scene.join(join(&other, 11, NOW));
         assert!(matches!(outcomes[..], [Err(Refused::CellOther { .. })]), "{outcomes:?}");
         assert_eq!(scene.log.len(), 0);

@@ -9,12 +9,12 @@ use crate::refused::Refused;
 
 const NAME: Domain = Domain::new("name of a cell v1");
 
-/// The name of a cell: a digest of its authority's key, so nobody else can speak for it.
+/// The name of a cell: a digest of its root key, so nobody else can speak for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Cell(Digest);
 
 impl Cell {
-    /// The cell with this authority.
+    /// The cell with this root key.
     pub fn of(authority: &PublicKey) -> Cell {
         Cell(Digest::of(NAME, authority.as_bytes()))
     }

@@ -4,7 +4,7 @@ use base::{Digest, Domain, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
-    cell::check_cell,
+    issuer::{Issued, Tenure},
     patrons::Patrons,
     permit::Permit,
     refused::Refused,
@@ -17,7 +17,7 @@ const PROOF: Domain = Domain::new("possession of a machine's key v1");
 /// What the key of an invitation says of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Grant {
-    /// Which permit it rests on: an authority may sign two for one invitation.
+    /// Which permit it rests on: an issuer may sign two for one invitation.
     pub(crate) permit: Digest,
     pub(crate) machine: PublicKey,
     pub(crate) expires: u64,
@@ -29,19 +29,19 @@ impl Statement for Grant {
     const BYTES_MAX: usize = 32 + 32 + 8;
 }
 
-/// That a machine is of a cell. The authority vouches for an invitation, the invitation for the machine's
-/// key, and the machine shows that it has that key.
+/// That a machine is of a cell. The root key vouches for an issuer, the issuer for an invitation, the invitation for
+/// the machine's key, and the machine shows that it has that key.
 ///
 /// It says nothing about who was first to use the invitation: that is for the cell's [`Register`].
 ///
 /// [`Register`]: crate::Register
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Certificate {
-    permit: Signed<Permit>,
+    permit: Issued<Permit>,
     grant: Signed<Grant>,
     /// By the machine's own key, over what the invitation has signed.
     proof: Signature,
-    /// By the authority, if it lasts longer than the invitation has said.
+    /// By an issuer, if it lasts longer than the invitation has said.
     renewal: Option<Renewal>,
 }
 
@@ -53,8 +53,12 @@ pub struct Vouched<'a> {
     pub machine: PublicKey,
     /// Until when, in seconds since 1970.
     pub expires: u64,
-    /// What the authority allows it.
+    /// What is allowed it.
     pub permit: &'a Permit,
+    /// Who has invited it.
+    pub inviter: Tenure,
+    /// Who has renewed it, if it lasts longer than the invitation has said.
+    pub renewer: Option<Tenure>,
 }
 
 impl Vouched<'_> {
@@ -72,10 +76,10 @@ impl Vouched<'_> {
 impl Certificate {
     /// The most bytes that one takes.
     pub const BYTES_MAX: usize =
-        4 + Permit::BYTES_MAX + 64 + 4 + Grant::BYTES_MAX + 64 + 64 + 1 + Renewal::BYTES_MAX;
+        Issued::<Permit>::BYTES_MAX + 4 + Grant::BYTES_MAX + 64 + 64 + 1 + Renewal::BYTES_MAX;
 
     pub(crate) fn new(
-        permit: &Signed<Permit>,
+        permit: &Issued<Permit>,
         invitation: &SecretKey,
         machine: &SecretKey,
         expires: u64,
@@ -96,9 +100,10 @@ impl Certificate {
         &self.grant.claim().machine
     }
 
-    /// What it says, if it is good now: in this cell, and at this moment in seconds since 1970.
+    /// What it says, if it is good now: in this cell, and at this moment in seconds since 1970. Whether its issuers
+    /// still may issue is for whoever registers a machine.
     pub fn verify(&self, authority: &PublicKey, now: u64) -> Result<Vouched<'_>, Refused> {
-        let permit = verify_permit(&self.permit, authority)?;
+        let (permit, inviter) = self.permit.verify(authority)?;
         let grant =
             self.grant.verify(&permit.invitation).map_err(|_| Refused::CertificateForged)?;
         if grant.permit != self.permit.digest() {
@@ -109,23 +114,16 @@ impl Certificate {
         if grant.expires > permit.certificate_expires_max {
             return Err(Refused::CertificateTooLong);
         }
-        let renewed = self.renewal.as_ref();
-        let renewed =
-            renewed.map(|renewal| renewal.verify(authority, &grant.machine)).transpose()?;
-        let expires = renewed.unwrap_or(grant.expires).max(grant.expires);
+        let renewal = self.renewal.as_ref();
+        let renewal =
+            renewal.map(|renewal| renewal.verify(authority, &grant.machine)).transpose()?;
+        // One that is shorter takes nothing away.
+        let renewal = renewal.filter(|(expires, _)| *expires > grant.expires);
+        let expires = renewal.map_or(grant.expires, |(expires, _)| expires);
         if now >= expires {
             return Err(Refused::CertificateExpired { seconds: now - expires });
         }
-        Ok(Vouched { machine: grant.machine, expires, permit })
+        let renewer = renewal.map(|(_, tenure)| tenure);
+        Ok(Vouched { machine: grant.machine, expires, permit, inviter, renewer })
     }
-}
-
-/// The permit, if it is of this cell. Whether it has expired is for whoever registers a machine.
-pub(crate) fn verify_permit<'a>(
-    permit: &'a Signed<Permit>,
-    authority: &PublicKey,
-) -> Result<&'a Permit, Refused> {
-    let claim = permit.claim();
-    check_cell(&claim.authority, authority)?;
-    permit.verify(authority).map_err(|_| Refused::PermitForged)
 }

@@ -9,14 +9,14 @@ use base::{Digest, Domain, Malformed, SecretKey};
 
 use crate::{
     invitation::Invitation,
+    issuer::Issued,
     permit::Permit,
     refused::Refused,
-    signed::{Signed, Statement},
     wiped::{Wiped, wipe},
 };
 
 const PREFIX: &str = "croft1";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const CHECKSUM: Domain = Domain::new("checksum of an invitation's code v1");
 const CHECKSUM_SIZE: usize = 4;
 /// Five bits each.
@@ -24,7 +24,7 @@ const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const SEED_SIZE: usize = 32;
 /// Version, seed, permit, count of addresses, each of which is a kind, 16 bytes and a port, and the checksum.
 const BYTES_MAX: usize =
-    1 + SEED_SIZE + (4 + Permit::BYTES_MAX + 64) + (4 + Code::ADDRESSES_MAX * 19) + CHECKSUM_SIZE;
+    1 + SEED_SIZE + Issued::<Permit>::BYTES_MAX + (4 + Code::ADDRESSES_MAX * 19) + CHECKSUM_SIZE;
 
 /// An invitation, and where to go with it.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Code {
         let (&(mut seed), rest) = body.split_first_chunk::<SEED_SIZE>().ok_or(short)?;
         let key = SecretKey::from_seed(seed);
         wipe(&mut seed);
-        let (permit, addresses): (Signed<Permit>, Vec<SocketAddr>) =
+        let (permit, addresses): (Issued<Permit>, Vec<SocketAddr>) =
             base::decode(rest, BYTES_MAX).map_err(Refused::CodeMalformed)?;
         Code::new(Invitation::join(key, permit)?, &addresses)
     }

@@ -3,23 +3,44 @@
 use base::PublicKey;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::{refused::Refused, revocation::Revocation, user::Enrolment};
+use crate::{
+    issuer::{IssuerRevocation, Tenure},
+    refused::Refused,
+    revocation::Revocation,
+    user::Enrolment,
+};
 
-/// The authority's word on somebody, which the machines of its cell have to agree on.
+/// A word on somebody of an issuer, or of the root key, which the machines of its cell have to agree on.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Decree {
     /// A machine or a user is no longer of the cell.
     Revoke(Revocation),
     /// This is who a user is.
     Enrol(Enrolment),
+    /// An issuer may issue nothing more.
+    RevokeIssuer(IssuerRevocation),
 }
 
 impl Decree {
-    /// The key of whom it is about, if the authority of this cell says so.
+    /// The key of whom it is about, if one who may say so in this cell does.
     pub fn verify(&self, authority: &PublicKey) -> Result<PublicKey, Refused> {
         match self {
-            Decree::Revoke(revocation) => revocation.verify(authority).map(|(key, _)| key),
-            Decree::Enrol(enrolment) => enrolment.verify(authority).map(|(user, _)| user.key),
+            Decree::Revoke(revocation) => revocation.verify(authority).map(|(key, ..)| key),
+            Decree::Enrol(enrolment) => enrolment.verify(authority).map(|(user, ..)| user.key),
+            Decree::RevokeIssuer(revocation) => revocation.verify(authority).map(|(key, _)| key),
+        }
+    }
+
+    /// The issuer who says so, if it is good. The root key speaks for itself.
+    pub fn tenure(&self, authority: &PublicKey) -> Result<Option<Tenure>, Refused> {
+        match self {
+            Decree::Revoke(revocation) => {
+                revocation.verify(authority).map(|(.., tenure)| Some(tenure))
+            }
+            Decree::Enrol(enrolment) => {
+                enrolment.verify(authority).map(|(.., tenure)| Some(tenure))
+            }
+            Decree::RevokeIssuer(revocation) => revocation.verify(authority).map(|_| None),
         }
     }
 }

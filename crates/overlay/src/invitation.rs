@@ -5,14 +5,14 @@ use std::fmt;
 use base::{PublicKey, SecretKey};
 
 use crate::{
-    certificate::{Certificate, verify_permit},
+    certificate::Certificate,
+    issuer::{Issued, Issuer},
     patrons::Patrons,
     permit::Permit,
     refused::Refused,
-    signed::Signed,
 };
 
-/// What an authority allows.
+/// What an issuer allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Until when the invitation can be used, in seconds since 1970.
@@ -26,32 +26,26 @@ pub struct Terms {
 /// A permit with the key that it names. Whoever has it can make a machine one of the cell, once.
 pub struct Invitation {
     key: SecretKey,
-    /// Its invitation is `key`, and its authority has signed it.
-    permit: Signed<Permit>,
+    /// Its invitation is `key`, and an issuer of its cell has signed it.
+    permit: Issued<Permit>,
 }
 
 impl Invitation {
     /// Invites one machine. The seed is fresh entropy, used for nothing else.
-    pub fn new(authority: &SecretKey, seed: [u8; 32], terms: Terms) -> Result<Invitation, Refused> {
+    pub fn new(issuer: &Issuer, seed: [u8; 32], terms: Terms) -> Result<Invitation, Refused> {
         let Terms { expires, certificate_expires_max, patrons } = terms;
         if !patrons.is_bounded() {
             return Err(Refused::UsersTooMany);
         }
         let key = SecretKey::from_seed(seed);
-        let (authority_key, invitation) = (authority.public(), key.public());
-        let permit = Permit {
-            authority: authority_key,
-            invitation,
-            expires,
-            certificate_expires_max,
-            patrons,
-        };
-        Ok(Invitation { permit: Signed::new(permit, authority), key })
+        let (authority, invitation) = (*issuer.authority(), key.public());
+        let permit = Permit { authority, invitation, expires, certificate_expires_max, patrons };
+        Ok(Invitation { permit: Issued::new(permit, issuer), key })
     }
 
-    /// An invitation that came from somewhere, if its parts belong together and its authority has made it.
-    pub(crate) fn join(key: SecretKey, permit: Signed<Permit>) -> Result<Invitation, Refused> {
-        let claim = verify_permit(&permit, &permit.claim().authority)?;
+    /// An invitation that came from somewhere, if its parts belong together and an issuer of its cell has made it.
+    pub(crate) fn join(key: SecretKey, permit: Issued<Permit>) -> Result<Invitation, Refused> {
+        let (claim, _) = permit.verify(&permit.claim().authority)?;
         if claim.invitation != key.public() {
             return Err(Refused::KeyOther);
         }
@@ -63,7 +57,7 @@ impl Invitation {
         self.permit.claim()
     }
 
-    /// The key of the cell's authority.
+    /// The root key of the cell.
     pub fn authority(&self) -> &PublicKey {
         &self.permit().authority
     }
@@ -82,7 +76,7 @@ impl Invitation {
         Ok(Certificate::new(&self.permit, &self.key, machine, expires))
     }
 
-    pub(crate) fn parts(&self) -> (&SecretKey, &Signed<Permit>) {
+    pub(crate) fn parts(&self) -> (&SecretKey, &Issued<Permit>) {
         (&self.key, &self.permit)
     }
 }

@@ -1,14 +1,15 @@
 //! Who may stand where: certificates, verifiable ids, ring, k-Choices.
 //!
-//! Certificates first. Reading order: a [`Cell`] is known by the key of its authority, which
-//! signs a [`Permit`]; an [`Invitation`] is a permit with the one-use key that it names, and whoever has it
-//! makes one machine's [`Certificate`] with it, while the authority is away. An invitation travels as a
+//! Certificates first. Reading order: a [`Cell`] is known by its root key, which says by a [`Warrant`] what an
+//! [`Issuer`] may do and until when. An issuer signs a [`Permit`]; an [`Invitation`] is a permit with the one-use key
+//! that it names, and whoever has it makes one machine's [`Certificate`] with it, while the issuer is away. An invitation travels as a
 //! [`Code`]. A [`Renewal`] lets a certificate last longer, and a [`Renewer`] knows when to ask for one. A [`Revocation`] takes a key back, a machine's or a user's; a [`Register`] is what the machines of a
-//! cell agree on: which machine was first to use an invitation, and which keys are revoked.
+//! cell agree on: which machine was first to use an invitation, and which keys are revoked, those of issuers among
+//! them.
 //!
-//! Users: the authority says by an [`Enrolment`] who somebody is, and a cell remembers that as its [`People`]. A
+//! Users: an issuer says by an [`Enrolment`] who somebody is, and a cell remembers that as its [`People`]. A
 //! permit names a machine's [`Patrons`]; each of them has to agree, by a [`Consent`], before the machine acts for
-//! them. A [`Decree`] is whatever the authority says to a whole cell.
+//! them. A [`Decree`] is whatever an issuer, or the root key, says to a whole cell.
 //!
 //! Then places. From a machine's number follow the [`Position`]s at which it may stand, and whoever sees its
 //! certificate can check a [`Claim`] (K3). The [`Ring`] is who stands where; a [`Rule`] says who is responsible
@@ -35,6 +36,8 @@ mod wiped;
 
 mod cell;
 mod signed;
+
+mod issuer;
 
 mod certificate;
 mod patrons;
@@ -70,6 +73,7 @@ pub use code::{Code, Text};
 pub use decree::Decree;
 pub use fingers::{Fingers, Hop, LEVELS_MAX, Link, aim, levels};
 pub use invitation::{Invitation, Terms};
+pub use issuer::{Issuer, IssuerRevocation, Power, Tenure, Warrant};
 pub use mover::Mover;
 pub use patrons::{Patrons, UserName};
 pub use permit::Permit;

@@ -1,16 +1,22 @@
-//! What the authority of a cell allows whoever has an invitation.
+//! What an issuer of a cell allows whoever has an invitation.
 
 use base::{Digest, Domain, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::{cell::Cell, patrons::Patrons, signed::Statement};
+use crate::{
+    cell::Cell,
+    issuer::{Issuable, Power},
+    patrons::Patrons,
+    refused::Refused,
+    signed::Statement,
+};
 
 const NUMBER: Domain = Domain::new("number of a machine v1");
 
-/// What the authority allows whoever has the key of an invitation: to certify one machine.
+/// What an issuer allows whoever has the key of an invitation: to certify one machine.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Permit {
-    /// The key of the cell's authority, which has to have signed this.
+    /// The root key of the cell, which has to have certified whoever has signed this.
     pub authority: PublicKey,
     /// The key of the invitation.
     pub invitation: PublicKey,
@@ -23,7 +29,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// The cell that it is for, if the authority has signed it.
+    /// The cell that it is for, if an issuer of that has signed it.
     pub fn cell(&self) -> Cell {
         Cell::of(&self.authority)
     }
@@ -36,8 +42,17 @@ impl Permit {
 }
 
 impl Statement for Permit {
-    const SIGNED: Domain = Domain::new("permit of an invitation v2");
+    const SIGNED: Domain = Domain::new("permit of an invitation v3");
     const NAMED: Domain = Domain::new("name of a permit v1");
     // Two keys, two moments, and for whom.
     const BYTES_MAX: usize = 64 + 16 + Patrons::BYTES_MAX;
+}
+
+impl Issuable for Permit {
+    const POWER: Power = Power::Invite;
+    const FORGED: Refused = Refused::PermitForged;
+
+    fn authority(&self) -> &PublicKey {
+        &self.authority
+    }
 }

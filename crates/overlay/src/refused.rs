@@ -7,6 +7,7 @@ use base::Malformed;
 use crate::{
     cell::Cell,
     code::Code,
+    issuer::Power,
     patrons::{Patrons, UserName},
     user::{People, Profile},
 };
@@ -21,7 +22,23 @@ pub enum Refused {
         /// The cell that was asked for.
         wanted: Cell,
     },
-    /// The authority has not signed the permit.
+    /// The root key has not signed the warrant of the issuer.
+    WarrantForged,
+    /// The warrant is that of another key.
+    WarrantOther,
+    /// The warrant does not allow the issuer this.
+    PowerMissing(Power),
+    /// What the issuer says came too late.
+    IssuerExpired {
+        /// By how much.
+        seconds: u64,
+    },
+    /// Nothing more is taken from the issuer.
+    IssuerRevoked {
+        /// Since when, in seconds since 1970.
+        at: u64,
+    },
+    /// The issuer has not signed the permit.
     PermitForged,
     /// The certificate rests on another permit than the one that comes with it.
     PermitOther,
@@ -29,7 +46,7 @@ pub enum Refused {
     CertificateForged,
     /// Who made the certificate has not shown that they have the machine's key.
     KeyNotShown,
-    /// It would last longer than the authority allows.
+    /// It would last longer than its issuer allows.
     CertificateTooLong,
     /// It was good once.
     CertificateExpired {
@@ -45,12 +62,12 @@ pub enum Refused {
     InvitationUsed,
     /// Too many are used and have not expired.
     InvitationsTooMany,
-    /// The authority has sent the machine away.
+    /// An issuer has sent the machine away.
     MachineRevoked {
         /// When, in seconds since 1970.
         at: u64,
     },
-    /// The authority has not signed the revocation.
+    /// Who has to has not signed the revocation.
     RevocationForged,
     /// No more can be remembered.
     RevocationsTooMany,
@@ -62,19 +79,19 @@ pub enum Refused {
     AnyUser,
     /// The machine came with another invitation.
     InvitationOther,
-    /// The authority has not signed who the user is.
+    /// The issuer has not signed who the user is.
     EnrolmentForged,
     /// The name is that of a user with another key or number.
     NameTaken(UserName),
     /// This user has the number or the key.
     UserTaken(UserName),
-    /// The authority has removed the user.
+    /// An issuer has removed the user.
     UserRemoved(UserName),
     /// No more users can be remembered.
     PeopleTooMany,
     /// A user is in more groups than may be.
     GroupsTooMany,
-    /// The authority has not signed the renewal.
+    /// The issuer has not signed the renewal.
     RenewalForged,
     /// The renewal is that of another machine.
     RenewalOther,
@@ -106,8 +123,32 @@ impl fmt::Display for Refused {
                 f,
                 "it is of cell {found}, and this is cell {wanted}: ask for an invitation to this cell"
             ),
+            Refused::WarrantForged => f.write_str(
+                "the cell's root key has not certified the issuer of this: take what an issuer of this cell \
+                 has made, and find out where this came from",
+            ),
+            Refused::WarrantOther => f.write_str(
+                "the warrant is that of another issuer's key: take the key and the warrant that `croft \
+                 issuer new` has printed together",
+            ),
+            Refused::PowerMissing(power) => write!(
+                f,
+                "this issuer may not {power}: have one do it that may, or make one where the root key is, \
+                 with `croft issuer new`"
+            ),
+            Refused::IssuerExpired { seconds } => write!(
+                f,
+                "the issuer's warrant expired {} ago: make a new issuer where the root key is, with `croft \
+                 issuer new`",
+                Span(*seconds)
+            ),
+            Refused::IssuerRevoked { at } => write!(
+                f,
+                "the issuer was revoked (at {at} seconds since 1970): have another issuer of the cell do it, \
+                 and ask where this came from"
+            ),
             Refused::PermitForged => f.write_str(
-                "the cell's authority has not signed this invitation: ask whoever runs the cell for \
+                "no issuer of the cell has signed this invitation: ask whoever runs the cell for \
                  another, and where this one came from",
             ),
             Refused::PermitOther => f.write_str(
@@ -148,11 +189,12 @@ impl fmt::Display for Refused {
             ),
             Refused::MachineRevoked { at } => write!(
                 f,
-                "the authority has sent this machine away (at {at} seconds since 1970): to come back \
+                "this machine was sent away (at {at} seconds since 1970): to come back \
                  it needs a new key and a new invitation"
             ),
             Refused::RevocationForged => f.write_str(
-                "the cell's authority has not signed this revocation: make it with the authority's key",
+                "nobody who may has signed this revocation: make it with an issuer's key, or that of an issuer with \
+                 the root key",
             ),
             Refused::RevocationsTooMany => f.write_str(
                 "no more revocations can be remembered: invite the machines that stay into a new cell",
@@ -174,7 +216,7 @@ impl fmt::Display for Refused {
                  directory",
             ),
             Refused::EnrolmentForged => f.write_str(
-                "the cell's authority has not signed who this user is: enrol them with the authority's key",
+                "no issuer of the cell has signed who this user is: enrol them where an issuer's key is",
             ),
             Refused::NameTaken(name) => write!(
                 f,
@@ -199,7 +241,7 @@ impl fmt::Display for Refused {
                 Profile::GROUPS_MAX
             ),
             Refused::RenewalForged => f.write_str(
-                "the cell's authority has not signed this renewal: ask for one where the authority's key is",
+                "no issuer of the cell has signed this renewal: ask for one where an issuer's key is",
             ),
             Refused::RenewalOther => f.write_str(
                 "the renewal is that of another machine: ask for one on this machine",
@@ -232,7 +274,7 @@ impl fmt::Display for Refused {
                  the cell for another, and where this one came from"
             ),
             Refused::KeyOther => f.write_str(
-                "the invitation has another key than the authority has signed: ask whoever runs the cell \
+                "the invitation has another key than its issuer has signed: ask whoever runs the cell \
                  for another, and where this one came from",
             ),
         }

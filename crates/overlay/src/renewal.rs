@@ -1,12 +1,12 @@
 //! That a machine may stay for longer than its invitation has said.
 
-use base::{Domain, PublicKey, SecretKey};
+use base::{Domain, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
-    cell::check_cell,
+    issuer::{Issuable, Issued, Issuer, Power, Tenure},
     refused::Refused,
-    signed::{Signed, Statement},
+    signed::Statement,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -17,37 +17,48 @@ struct Extension {
 }
 
 impl Statement for Extension {
-    const SIGNED: Domain = Domain::new("renewal of a certificate v1");
+    const SIGNED: Domain = Domain::new("renewal of a certificate v2");
     const NAMED: Domain = Domain::new("name of a renewal v1");
     const BYTES_MAX: usize = 32 + 32 + 8;
 }
 
-/// The authority's word that a machine's certificate lasts longer. Everything else stays as it was: the machine's
+impl Issuable for Extension {
+    const POWER: Power = Power::Renew;
+    const FORGED: Refused = Refused::RenewalForged;
+
+    fn authority(&self) -> &PublicKey {
+        &self.authority
+    }
+}
+
+/// An issuer's word that a machine's certificate lasts longer. Everything else stays as it was: the machine's
 /// number, and for whom it acts.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Renewal(Signed<Extension>);
+pub struct Renewal(Issued<Extension>);
 
 impl Renewal {
     /// The most bytes that one takes.
-    pub const BYTES_MAX: usize = 4 + Extension::BYTES_MAX + 64;
+    pub const BYTES_MAX: usize = Issued::<Extension>::BYTES_MAX;
     /// How long a certificate lasts, in seconds: three years.
     pub const SPAN: u64 = 3 * 365 * 86_400;
 
     /// Lets a machine stay until this moment in seconds since 1970.
-    pub fn new(authority: &SecretKey, machine: PublicKey, expires: u64) -> Renewal {
-        let extension = Extension { authority: authority.public(), machine, expires };
-        Renewal(Signed::new(extension, authority))
+    pub fn new(issuer: &Issuer, machine: PublicKey, expires: u64) -> Renewal {
+        let extension = Extension { authority: *issuer.authority(), machine, expires };
+        Renewal(Issued::new(extension, issuer))
     }
 
-    /// Until when this machine may stay, if the authority of this cell says so.
-    pub fn verify(&self, authority: &PublicKey, machine: &PublicKey) -> Result<u64, Refused> {
-        let claim = self.0.claim();
-        check_cell(&claim.authority, authority)?;
-        if claim.machine != *machine {
-            return Err(Refused::RenewalOther);
+    /// Until when this machine may stay and who says so, if that is an issuer of this cell.
+    pub fn verify(
+        &self,
+        authority: &PublicKey,
+        machine: &PublicKey,
+    ) -> Result<(u64, Tenure), Refused> {
+        let (extension, tenure) = self.0.verify(authority)?;
+        match extension.machine == *machine {
+            true => Ok((extension.expires, tenure)),
+            false => Err(Refused::RenewalOther),
         }
-        let extension = self.0.verify(authority).map_err(|_| Refused::RenewalForged)?;
-        Ok(extension.expires)
     }
 }
 
@@ -58,8 +69,8 @@ pub struct Renewer {
 }
 
 impl Renewer {
-    /// So long before the end it asks: half of the time, since whoever has the authority's key may be away for
-    /// very long.
+    /// So long before the end it asks: half of the time, since all who have an issuer's key may be away for very
+    /// long.
     pub const LEAD: u64 = Renewal::SPAN / 2;
     /// So long it waits before it asks again.
     pub const PAUSE: u64 = 86_400;
@@ -85,32 +96,38 @@ impl Renewer {
 
 #[cfg(test)]
 mod tests {
+    use base::SecretKey;
+
     use super::*;
 
     fn key(seed: u8) -> SecretKey {
         SecretKey::from_seed([seed; 32])
     }
 
+    fn issuer(root: u8) -> Issuer {
+        Issuer::by(&key(root), key(root + 50), 1_000)
+    }
+
     #[test]
-    fn only_the_authority_renews_and_only_for_one_machine() {
+    fn only_an_issuer_renews_and_only_for_one_machine() {
         let (cell, machine) = (key(1).public(), key(3).public());
-        let renewal = Renewal::new(&key(1), machine, 70);
-        assert_eq!(renewal.verify(&cell, &machine), Ok(70));
+        let renewal = Renewal::new(&issuer(1), machine, 70);
+        assert_eq!(renewal.verify(&cell, &machine), Ok((70, issuer(1).tenure())));
         assert_eq!(renewal.verify(&cell, &key(4).public()), Err(Refused::RenewalOther));
         assert!(matches!(
             renewal.verify(&key(2).public(), &machine),
             Err(Refused::CellOther { .. })
         ));
-        let mut bytes = base::encode(&Renewal::new(&key(2), machine, 70));
-        bytes[4..36].copy_from_slice(cell.as_bytes());
+        let mut bytes = base::encode(&Renewal::new(&issuer(1), machine, 70));
+        bytes[4 + 32..4 + 64].copy_from_slice(key(4).public().as_bytes());
         let forged: Renewal = base::decode(&bytes, Renewal::BYTES_MAX).unwrap();
-        assert_eq!(forged.verify(&cell, &machine), Err(Refused::RenewalForged));
+        assert_eq!(forged.verify(&cell, &key(4).public()), Err(Refused::RenewalForged));
     }
 
     #[test]
     fn every_flipped_bit_of_a_renewal_is_refused() {
         let (cell, machine) = (key(1).public(), key(3).public());
-        let renewal = base::encode(&Renewal::new(&key(1), machine, 70));
+        let renewal = base::encode(&Renewal::new(&issuer(1), machine, 70));
         assert_eq!(renewal.len(), Renewal::BYTES_MAX);
         for bit in 0..8 * renewal.len() {
             let mut bytes = renewal.clone();

@@ -6,8 +6,9 @@ use base::{Digest, Domain, PublicKey, SecretKey, decode, encode};
 use proptest::prelude::*;
 
 use crate::{
-    Admission, Cell, Certificate, Claim, Code, Invitation, Patrons, Permit, Refused, Register,
-    Renewal, Revocation, Terms, UserName, signed::Signed,
+    Admission, Cell, Certificate, Claim, Code, Decree, Enrolment, Invitation, Issuer,
+    IssuerRevocation, Patrons, Permit, Power, Profile, Refused, Register, Renewal, Revocation,
+    Terms, UserName, Warrant, issuer::Issued,
 };
 
 /// An invitation can be used until here.
@@ -19,9 +20,28 @@ fn key(seed: u8) -> SecretKey {
     SecretKey::from_seed([seed; 32])
 }
 
-/// The authority of the cell.
+/// The root key of the cell.
 fn authority() -> SecretKey {
     key(1)
+}
+
+/// An issuer may issue until here.
+const ISSUES: u64 = 8_000;
+
+/// One of a cell with this root key, who may do everything that an issuer may.
+fn issuer_of(root: &SecretKey) -> Issuer {
+    Issuer::by(root, key(100), ISSUES)
+}
+
+fn issuer() -> Issuer {
+    issuer_of(&authority())
+}
+
+/// Who may do no more than this.
+fn issuer_with(powers: impl IntoIterator<Item = Power>) -> Issuer {
+    let warrant =
+        Warrant::new(&authority(), key(101).public(), powers.into_iter().collect(), ISSUES);
+    Issuer::new(key(101), warrant, &authority().public()).unwrap()
 }
 
 fn terms() -> Terms {
@@ -37,7 +57,7 @@ fn some_users() -> Patrons {
 }
 
 fn invitation(seed: u8) -> Invitation {
-    Invitation::new(&authority(), [seed; 32], terms()).unwrap()
+    Invitation::new(&issuer(), [seed; 32], terms()).unwrap()
 }
 
 /// The certificate of a machine by an invitation.
@@ -97,7 +117,7 @@ fn read_changed(change: impl FnOnce(&mut Vec<u8>)) -> Result<Code, Refused> {
 fn a_machine_is_certified_by_an_invitation_while_the_authority_is_away() {
     let machine = key(3);
     let terms = Terms { patrons: some_users(), ..terms() };
-    let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer(), [2; 32], terms).unwrap();
     let certificate = invitation.certify(&machine, 5_000).unwrap();
     let authority = authority().public();
     let vouched = certificate.verify(&authority, 10).unwrap();
@@ -131,7 +151,7 @@ fn a_certificate_of_another_cell_is_refused_and_both_cells_are_named() {
     assert_eq!(refused, Refused::CellOther { found, wanted });
     let text = refused.to_string();
     assert!(text.contains(&found.to_string()) && text.contains(&wanted.to_string()), "{text}");
-    let refused = Revocation::new(&authority(), key(3).public(), 5).verify(&other);
+    let refused = Revocation::new(&issuer(), key(3).public(), 5).verify(&other);
     assert_eq!(refused, Err(Refused::CellOther { found, wanted }));
 }
 
@@ -156,9 +176,9 @@ fn nobody_makes_a_certificate_last_longer_than_the_authority_allows() {
 #[test]
 fn a_renewed_certificate_lasts_longer_and_says_the_same_besides() {
     let terms = Terms { patrons: some_users(), ..terms() };
-    let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer(), [2; 32], terms).unwrap();
     let before = invitation.certify(&key(3), 5_000).unwrap();
-    let after = before.renewed(Renewal::new(&authority(), key(3).public(), 3 * LASTS));
+    let after = before.renewed(Renewal::new(&issuer(), key(3).public(), 3 * LASTS));
     let authority_key = authority().public();
     let (before, after) = (
         before.verify(&authority_key, 0).unwrap(),
@@ -173,13 +193,13 @@ fn a_renewed_certificate_lasts_longer_and_says_the_same_besides() {
 fn a_certificate_with_a_renewal_that_is_none_of_its_own_is_refused() {
     let certificate = certificate(2, &key(3));
     let by = |authority: &SecretKey, machine: u8| {
-        let renewal = Renewal::new(authority, key(machine).public(), 3 * LASTS);
+        let renewal = Renewal::new(&issuer_of(authority), key(machine).public(), 3 * LASTS);
         verify(&certificate.renewed(renewal), 0)
     };
     assert_eq!(by(&authority(), 4), Err(Refused::RenewalOther));
     assert!(matches!(by(&key(9), 3), Err(Refused::CellOther { .. })));
     // One that is shorter takes nothing away.
-    let shorter = certificate.renewed(Renewal::new(&authority(), key(3).public(), 7));
+    let shorter = certificate.renewed(Renewal::new(&issuer(), key(3).public(), 7));
     assert_eq!(verify(&shorter, LASTS - 1), Ok(key(3).public()));
 }
 
@@ -187,10 +207,12 @@ fn a_certificate_with_a_renewal_that_is_none_of_its_own_is_refused() {
 fn a_permit_that_only_names_the_authority_is_refused() {
     let own = key(2);
     let permit = invitation(2).permit().clone();
-    let permit = Signed::new(permit, &key(9));
+    let permit = Issued::new(permit, &issuer_of(&key(9)));
     let certificate = Certificate::new(&permit, &own, &key(3), LASTS);
-    assert_eq!(verify(&certificate, 0), Err(Refused::PermitForged));
-    assert_eq!(Invitation::join(own, permit).unwrap_err(), Refused::PermitForged);
+    let cell = |root: &SecretKey| Cell::of(&root.public());
+    let other = Refused::CellOther { found: cell(&key(9)), wanted: cell(&authority()) };
+    assert_eq!(verify(&certificate, 0), Err(other.clone()));
+    assert_eq!(Invitation::join(own, permit).unwrap_err(), other);
 }
 
 #[test]
@@ -205,7 +227,7 @@ fn a_certificate_by_another_key_than_the_invitations_is_refused() {
 fn a_certificate_stays_with_the_permit_that_it_was_made_with() {
     let wide = invitation(2);
     let narrow = Terms { patrons: some_users(), ..terms() };
-    let narrow = Invitation::new(&authority(), [2; 32], narrow).unwrap();
+    let narrow = Invitation::new(&issuer(), [2; 32], narrow).unwrap();
     let mut bytes = encode(wide.parts().1);
     let certificate = encode(&narrow.certify(&key(3), LASTS).unwrap());
     bytes.extend(&certificate[encode(narrow.parts().1).len()..]);
@@ -255,10 +277,10 @@ fn a_revoked_machine_is_refused_whatever_it_shows() {
     let (machine, authority) = (key(3), authority());
     admit(&mut register, &certificate(2, &machine), 10).unwrap();
     register.check(&machine.public()).unwrap();
-    let revocation = |at| Revocation::new(&authority, machine.public(), at);
-    assert_eq!(register.revoke(&authority.public(), &revocation(50)), Ok(true));
-    assert_eq!(register.revoke(&authority.public(), &revocation(40)), Ok(false));
-    assert_eq!(register.revoke(&authority.public(), &revocation(60)), Ok(false));
+    let revocation = |at| Revocation::new(&issuer_of(&authority), machine.public(), at);
+    assert_eq!(register.revoke(&authority.public(), &revocation(50), 70), Ok(true));
+    assert_eq!(register.revoke(&authority.public(), &revocation(40), 70), Ok(false));
+    assert_eq!(register.revoke(&authority.public(), &revocation(60), 70), Ok(false));
     let refused = Refused::MachineRevoked { at: 40 };
     assert_eq!(register.check(&machine.public()), Err(refused.clone()));
     for seed in [2, 5] {
@@ -268,14 +290,148 @@ fn a_revoked_machine_is_refused_whatever_it_shows() {
 }
 
 #[test]
-fn only_the_authority_sends_machines_away() {
-    let mut bytes = encode(&Revocation::new(&key(9), key(3).public(), 5));
+fn only_an_issuer_of_the_cell_sends_machines_away() {
+    let stranger = Issuer::by(&key(9), key(99), ISSUES);
+    let mut bytes = encode(&Revocation::new(&stranger, key(3).public(), 5));
     bytes[4..36].copy_from_slice(authority().public().as_bytes());
-    let forged: Revocation = decode(&bytes, Revocation::BYTES_MAX).unwrap();
     let mut register = Register::default();
-    let refused = register.revoke(&authority().public(), &forged);
-    assert_eq!(refused, Err(Refused::RevocationForged));
+    let mut refused = |bytes: &[u8]| {
+        let forged: Revocation = decode(bytes, Revocation::BYTES_MAX).unwrap();
+        register.revoke(&authority().public(), &forged, 5).unwrap_err()
+    };
+    assert!(matches!(refused(&bytes), Refused::CellOther { .. }));
+    // The same with the warrant of somebody else, and with one that only names the root key.
+    let from = bytes.len() - Warrant::BYTES_MAX;
+    let mut borrowed = bytes.clone();
+    borrowed[from..].copy_from_slice(&encode(issuer().warrant()));
+    assert_eq!(refused(&borrowed), Refused::RevocationForged);
+    bytes[from + 4..from + 36].copy_from_slice(authority().public().as_bytes());
+    assert_eq!(refused(&bytes), Refused::WarrantForged);
     assert_eq!(register, Register::default());
+}
+
+#[test]
+fn an_issuer_can_do_no_more_than_its_warrant_says() {
+    let authority = authority().public();
+    let user = || Profile {
+        name: user("alice"),
+        key: key(5).public(),
+        uid: 7,
+        gid: 7,
+        groups: Default::default(),
+    };
+    for may in Power::ALL {
+        let by = issuer_with([may]);
+        let invited = Invitation::new(&by, [2; 32], terms()).unwrap();
+        let invited = invited.certify(&key(3), LASTS).unwrap();
+        let invited = invited.verify(&authority, 0).map(drop);
+        let renewed = Renewal::new(&by, key(3).public(), LASTS);
+        let renewed = renewed.verify(&authority, &key(3).public()).map(drop);
+        let revoked = Revocation::new(&by, key(3).public(), 5).verify(&authority).map(drop);
+        let enrolled = Enrolment::new(&by, user(), 5).unwrap();
+        let enrolled = enrolled.verify(&authority).map(drop);
+        let all = [
+            (Power::Invite, invited),
+            (Power::Renew, renewed),
+            (Power::Revoke, revoked),
+            (Power::Enrol, enrolled),
+        ];
+        for (power, done) in all {
+            let expected = if power == may { Ok(()) } else { Err(Refused::PowerMissing(power)) };
+            assert_eq!(done, expected, "who may {may}");
+        }
+    }
+}
+
+#[test]
+fn an_issuer_makes_no_issuers_and_revokes_none() {
+    let (authority, thief) = (authority().public(), issuer());
+    // What it signs as if it were the root key is of a cell of its own.
+    let friend = Issuer::by(thief.key(), key(102), ISSUES);
+    let invitation = Invitation::new(&friend, [2; 32], terms()).unwrap();
+    let certificate = invitation.certify(&key(3), LASTS).unwrap();
+    assert!(matches!(verify(&certificate, 0), Err(Refused::CellOther { .. })));
+    let revocation = IssuerRevocation::new(thief.key(), key(101).public(), 5);
+    assert!(matches!(revocation.verify(&authority), Err(Refused::CellOther { .. })));
+    // The same with the cell written over.
+    let mut warrant = encode(friend.warrant());
+    warrant[4..36].copy_from_slice(authority.as_bytes());
+    let warrant: Warrant = decode(&warrant, Warrant::BYTES_MAX).unwrap();
+    assert_eq!(warrant.verify(&authority), Err(Refused::WarrantForged));
+    assert_eq!(Issuer::new(key(102), warrant, &authority).unwrap_err(), Refused::WarrantForged);
+    let mut revocation = encode(&revocation);
+    revocation[4..36].copy_from_slice(authority.as_bytes());
+    let revocation: IssuerRevocation = decode(&revocation, IssuerRevocation::BYTES_MAX).unwrap();
+    assert_eq!(revocation.verify(&authority), Err(Refused::RevocationForged));
+    // Nor does it lend its warrant.
+    let lent = Issuer::new(key(102), thief.warrant().clone(), &authority);
+    assert_eq!(lent.unwrap_err(), Refused::WarrantOther);
+}
+
+#[test]
+fn an_issuer_that_was_revoked_issues_nothing_more_and_what_it_has_issued_stays() {
+    let (mut register, authority) = (Register::default(), authority());
+    let (before, after) = (certificate(2, &key(3)), certificate(5, &key(4)));
+    admit(&mut register, &before, 10).unwrap();
+    let revocation = IssuerRevocation::new(&authority, issuer().tenure().issuer, 20);
+    assert_eq!(register.revoke_issuer(&authority.public(), &revocation), Ok(true));
+    assert_eq!(register.revoke_issuer(&authority.public(), &revocation), Ok(false));
+    let refused = Refused::IssuerRevoked { at: 20 };
+    assert_eq!(admit(&mut register, &after, 30), Err(refused.clone()));
+    assert_eq!(admit(&mut register, &before, 30), Ok(Admission::Again));
+    let revocation = Revocation::new(&issuer(), key(3).public(), 25);
+    assert_eq!(register.revoke(&authority.public(), &revocation, 30), Err(refused));
+    // A new warrant does not bring the key back; another issuer goes on.
+    let again = Issuer::by(&authority, key(100), 2 * ISSUES);
+    assert!(register.check_issuer(&again.tenure(), 30).is_err());
+    let other = Invitation::new(&issuer_with(Power::ALL), [5; 32], terms()).unwrap();
+    let other = other.certify(&key(4), LASTS).unwrap();
+    assert_eq!(admit(&mut register, &other, 30), Ok(Admission::First));
+}
+
+#[test]
+fn an_issuer_whose_warrant_has_expired_issues_nothing_more_whatever_moment_it_writes_down() {
+    let (mut register, authority) = (Register::default(), authority());
+    let terms = Terms { expires: 2 * ISSUES, ..terms() };
+    let invite = |seed| Invitation::new(&issuer(), [seed; 32], terms.clone()).unwrap();
+    let before = invite(2).certify(&key(3), LASTS).unwrap();
+    let after = invite(5).certify(&key(4), LASTS).unwrap();
+    assert_eq!(admit(&mut register, &before, ISSUES - 1), Ok(Admission::First));
+    assert_eq!(admit(&mut register, &before, ISSUES + 3), Ok(Admission::Again));
+    let refused = Refused::IssuerExpired { seconds: 3 };
+    assert_eq!(admit(&mut register, &after, ISSUES + 3), Err(refused.clone()));
+    let early = Revocation::new(&issuer(), key(3).public(), 5);
+    assert_eq!(register.revoke(&authority.public(), &early, ISSUES + 3), Err(refused));
+    assert_eq!(issuer().check(Power::Invite, ISSUES - 1), Ok(()));
+    let own = issuer().check(Power::Invite, ISSUES);
+    assert_eq!(own, Err(Refused::IssuerExpired { seconds: 0 }));
+    let narrow = issuer_with([Power::Renew]).check(Power::Invite, 5);
+    assert_eq!(narrow, Err(Refused::PowerMissing(Power::Invite)));
+}
+
+#[test]
+fn every_flipped_bit_of_what_concerns_an_issuer_is_refused() {
+    let authority = authority();
+    let warrant = encode(issuer().warrant());
+    let revocation = encode(&IssuerRevocation::new(&authority, key(100).public(), 5));
+    let decree = encode(&Decree::RevokeIssuer(decode(&revocation, 200).unwrap()));
+    let flip = |bytes: &[u8], bit: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    };
+    for bit in 0..8 * warrant.len() {
+        let bytes = flip(&warrant, bit);
+        let Ok(read) = decode::<Warrant>(&bytes, Warrant::BYTES_MAX) else { continue };
+        assert_eq!(encode(&read), bytes, "bit {bit}");
+        assert!(read.verify(&authority.public()).is_err(), "bit {bit}");
+    }
+    for bit in 0..8 * decree.len() {
+        let bytes = flip(&decree, bit);
+        let Ok(read) = decode::<Decree>(&bytes, bytes.len()) else { continue };
+        assert_eq!(encode(&read), bytes, "bit {bit}");
+        assert!(read.verify(&authority.public()).is_err(), "bit {bit}");
+    }
 }
 
 /// The bytes of a register that is full.
@@ -289,7 +445,7 @@ fn full_register() -> Vec<u8> {
     };
     let used: BTreeMap<_, _> = keys().map(|key| (key, (key, EXPIRES))).collect();
     let revoked: BTreeMap<_, _> = keys().map(|key| (key, 5u64)).collect();
-    encode(&(7u64, used, revoked))
+    encode(&(7u64, used, &revoked, &revoked))
 }
 
 #[test]
@@ -299,13 +455,13 @@ fn a_full_register_refuses_more_until_there_is_room() {
     let mut register: Register = decode(&bytes, Register::BYTES_MAX).unwrap();
     assert_eq!(encode(&register), bytes);
     let authority = authority();
-    let revocation = Revocation::new(&authority, key(4).public(), 5);
-    let refused = register.revoke(&authority.public(), &revocation);
+    let revocation = Revocation::new(&issuer_of(&authority), key(4).public(), 5);
+    let refused = register.revoke(&authority.public(), &revocation, 10);
     assert_eq!(refused, Err(Refused::RevocationsTooMany));
     let refused = admit(&mut register, &certificate(2, &key(3)), 10);
     assert_eq!(refused, Err(Refused::InvitationsTooMany));
     let later = Terms { expires: EXPIRES + 100, ..terms() };
-    let later = Invitation::new(&authority, [2; 32], later).unwrap();
+    let later = Invitation::new(&issuer_of(&authority), [2; 32], later).unwrap();
     let later = later.certify(&key(3), LASTS).unwrap();
     assert_eq!(admit(&mut register, &later, EXPIRES), Ok(Admission::First));
     assert_eq!(register.used_count(), 1);
@@ -317,7 +473,7 @@ fn a_register_with_more_in_it_than_it_may_is_malformed() {
     let second = 8 + 4 + Register::COUNT_MAX * 72;
     let more = [&[0xff; 32][..], &5u64.to_le_bytes()].concat();
     bytes[second..second + 4].copy_from_slice(&(Register::COUNT_MAX as u32 + 1).to_le_bytes());
-    bytes.extend(more);
+    bytes.splice(second + 4 + Register::COUNT_MAX * 40.., more);
     let malformed = decode::<Register>(&bytes, bytes.len()).unwrap_err().to_string();
     assert!(malformed.contains("a register has more in it"), "{malformed}");
 }
@@ -329,7 +485,7 @@ fn an_invitation_names_no_more_users_than_fit() {
     let max = Patrons::COUNT_MAX;
     let invite = |patrons| {
         let terms = Terms { patrons, ..terms() };
-        Invitation::new(&authority(), [2; 32], terms).map(|_| ())
+        Invitation::new(&issuer(), [2; 32], terms).map(|_| ())
     };
     assert_eq!(invite(users(max)), Ok(()));
     assert_eq!(invite(users(max + 1)), Err(Refused::UsersTooMany));
@@ -343,12 +499,15 @@ fn the_largest_of_each_fits_into_its_bound_exactly() {
     let width = UserName::BYTES_MAX - 1;
     let longest = (0..Patrons::COUNT_MAX).map(|number| user(&format!("u{number:0width$}")));
     let terms = Terms { patrons: Patrons::These(longest.collect()), ..terms() };
-    let invitation = Invitation::new(&authority(), [2; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer(), [2; 32], terms).unwrap();
     let certificate = invitation.certify(&key(3), LASTS).unwrap();
-    let certificate = certificate.renewed(Renewal::new(&authority(), key(3).public(), 2 * LASTS));
+    let certificate = certificate.renewed(Renewal::new(&issuer(), key(3).public(), 2 * LASTS));
     assert_eq!(encode(&certificate).len(), Certificate::BYTES_MAX);
-    let revocation = Revocation::new(&authority(), key(3).public(), 5);
+    let revocation = Revocation::new(&issuer(), key(3).public(), 5);
     assert_eq!(encode(&revocation).len(), Revocation::BYTES_MAX);
+    assert_eq!(encode(issuer().warrant()).len(), Warrant::BYTES_MAX);
+    let revocation = IssuerRevocation::new(&authority(), key(3).public(), 5);
+    assert_eq!(encode(&revocation).len(), IssuerRevocation::BYTES_MAX);
     let code = Code::new(invitation, &["[::1]:1".parse().unwrap(); 4]).unwrap();
     let text = code.text();
     assert_eq!(text.reveal().len(), Code::LENGTH_MAX);
@@ -395,7 +554,7 @@ fn a_code_that_was_changed_on_purpose_is_no_typing_error() {
     let refused = |change: fn(&mut Vec<u8>)| read_changed(change).unwrap_err();
     assert_eq!(refused(|bytes| bytes[0] = 9), Refused::CodeVersion { version: 9 });
     assert_eq!(refused(|bytes| bytes[1] ^= 1), Refused::KeyOther);
-    // When it expires, which the authority has signed.
+    // When it expires, which the issuer has signed.
     assert_eq!(refused(|bytes| bytes[33 + 4 + 64] ^= 1), Refused::PermitForged);
     let malformed = refused(|bytes| bytes.push(0));
     assert!(matches!(malformed, Refused::CodeMalformed(_)), "{malformed}");
@@ -428,7 +587,7 @@ fn a_code_names_at_most_four_addresses() {
 
 #[test]
 fn secrets_are_not_printed() {
-    let invitation = Invitation::new(&authority(), [0xab; 32], terms()).unwrap();
+    let invitation = Invitation::new(&issuer(), [0xab; 32], terms()).unwrap();
     let code = Code::new(invitation, &addresses()).unwrap();
     let text = code.text();
     for shown in [format!("{code:?}"), format!("{text:?}"), format!("{:?}", code.invitation)] {
@@ -441,11 +600,11 @@ fn secrets_are_not_printed() {
 fn every_flipped_bit_of_a_certificate_or_a_revocation_is_refused() {
     let authority = authority();
     let terms = Terms { patrons: some_users(), ..terms() };
-    let invitation = Invitation::new(&authority, [2; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer_of(&authority), [2; 32], terms).unwrap();
     let certificate = invitation.certify(&key(3), LASTS).unwrap();
-    let renewal = Renewal::new(&authority, key(3).public(), 2 * LASTS);
+    let renewal = Renewal::new(&issuer_of(&authority), key(3).public(), 2 * LASTS);
     let certificate = encode(&certificate.renewed(renewal));
-    let revocation = encode(&Revocation::new(&authority, key(3).public(), 5));
+    let revocation = encode(&Revocation::new(&issuer_of(&authority), key(3).public(), 5));
     let flip = |bytes: &[u8], bit: usize| {
         let mut bytes = bytes.to_vec();
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -514,6 +673,11 @@ fn every_refusal_says_what_can_be_done() {
     let cell = Cell::of(&key(1).public());
     let all = [
         Refused::CellOther { found: cell, wanted: cell },
+        Refused::WarrantForged,
+        Refused::WarrantOther,
+        Refused::PowerMissing(Power::Enrol),
+        Refused::IssuerExpired { seconds: 300 },
+        Refused::IssuerRevoked { at: 7 },
         Refused::PermitForged,
         Refused::PermitOther,
         Refused::CertificateForged,
@@ -587,7 +751,8 @@ proptest! {
     ) {
         let [authority, machine] = [seeds[0], seeds[1]].map(SecretKey::from_seed);
         let terms = Terms { expires, certificate_expires_max, patrons };
-        let invitation = Invitation::new(&authority, seeds[2], terms).unwrap();
+        let issuer = Issuer::by(&authority, SecretKey::from_seed([3; 32]), 1);
+        let invitation = Invitation::new(&issuer, seeds[2], terms).unwrap();
         let certificate = invitation.certify(&machine, certificate_expires_max).unwrap();
         let bytes = encode(&certificate);
         let read: Certificate = decode(&bytes, Certificate::BYTES_MAX).unwrap();

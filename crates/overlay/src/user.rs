@@ -1,4 +1,4 @@
-//! The users of a cell: who they are, in the authority's words, and for which machines they have agreed.
+//! The users of a cell: who they are, in an issuer's words, and for which machines they have agreed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,7 @@ use borsh::{BorshDeserialize, BorshSerialize, io};
 
 use crate::{
     cell::check_cell,
+    issuer::{Issuable, Issued, Issuer, Power, Tenure},
     patrons::UserName,
     refused::Refused,
     signed::{Signed, Statement},
@@ -39,7 +40,7 @@ impl Profile {
     }
 }
 
-/// What an authority says of a user.
+/// What an issuer says of a user.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 struct Entry {
     authority: PublicKey,
@@ -48,33 +49,41 @@ struct Entry {
 }
 
 impl Statement for Entry {
-    const SIGNED: Domain = Domain::new("enrolment of a user v1");
+    const SIGNED: Domain = Domain::new("enrolment of a user v2");
     const NAMED: Domain = Domain::new("name of an enrolment v1");
     const BYTES_MAX: usize = 32 + Profile::BYTES_MAX + 8;
 }
 
-/// The authority's word on who a user is. Of two on the same user the later counts.
+impl Issuable for Entry {
+    const POWER: Power = Power::Enrol;
+    const FORGED: Refused = Refused::EnrolmentForged;
+
+    fn authority(&self) -> &PublicKey {
+        &self.authority
+    }
+}
+
+/// An issuer's word on who a user is. Of two on the same user the later counts.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Enrolment(Signed<Entry>);
+pub struct Enrolment(Issued<Entry>);
 
 impl Enrolment {
     /// The most bytes that one takes.
-    pub const BYTES_MAX: usize = 4 + Entry::BYTES_MAX + 64;
+    pub const BYTES_MAX: usize = Issued::<Entry>::BYTES_MAX;
 
     /// Enrols a user, at this moment in seconds since 1970.
-    pub fn new(authority: &SecretKey, profile: Profile, at: u64) -> Result<Enrolment, Refused> {
+    pub fn new(issuer: &Issuer, profile: Profile, at: u64) -> Result<Enrolment, Refused> {
         if profile.groups.len() > Profile::GROUPS_MAX {
             return Err(Refused::GroupsTooMany);
         }
-        let entry = Entry { authority: authority.public(), profile, at };
-        Ok(Enrolment(Signed::new(entry, authority)))
+        let entry = Entry { authority: *issuer.authority(), profile, at };
+        Ok(Enrolment(Issued::new(entry, issuer)))
     }
 
-    /// Who the user is, and when that was said, if the authority of this cell says so.
-    pub fn verify(&self, authority: &PublicKey) -> Result<(&Profile, u64), Refused> {
-        check_cell(&self.0.claim().authority, authority)?;
-        let entry = self.0.verify(authority).map_err(|_| Refused::EnrolmentForged)?;
-        Ok((&entry.profile, entry.at))
+    /// Who the user is, when that was said and by whom, if that is an issuer of this cell.
+    pub fn verify(&self, authority: &PublicKey) -> Result<(&Profile, u64, Tenure), Refused> {
+        let (entry, tenure) = self.0.verify(authority)?;
+        Ok((&entry.profile, entry.at, tenure))
     }
 }
 
@@ -91,8 +100,8 @@ impl Statement for Agreement {
     const BYTES_MAX: usize = 96;
 }
 
-/// A user's word that a machine may act for them. Without it neither the authority nor any machine can make one do
-/// so that the authority has not let act for any.
+/// A user's word that a machine may act for them. Without it neither an issuer nor any machine can make one do
+/// so that no issuer has let act for any.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Consent(Signed<Agreement>);
 
@@ -122,7 +131,7 @@ impl Consent {
 /// anybody else, who could act for them then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct People {
-    /// And when the authority has said so. At most [`People::COUNT_MAX`].
+    /// And when an issuer has said so. At most [`People::COUNT_MAX`].
     #[borsh(deserialize_with = "read_people")]
     people: BTreeMap<UserName, (Profile, u64)>,
 }
@@ -202,14 +211,23 @@ mod tests {
         Profile { name, key: key(seed).public(), uid, gid: uid, groups: BTreeSet::from([20, 7]) }
     }
 
+    fn issuer(root: u8) -> Issuer {
+        Issuer::by(&key(root), key(root + 50), 1_000)
+    }
+
     #[test]
-    fn only_the_authority_says_who_a_user_is() {
+    fn only_an_issuer_says_who_a_user_is() {
         let alice = profile("alice", 5, 1_000);
-        let enrolment = Enrolment::new(&key(1), alice.clone(), 9).unwrap();
-        assert_eq!(enrolment.verify(&key(1).public()), Ok((&alice, 9)));
+        let enrolment = Enrolment::new(&issuer(1), alice.clone(), 9).unwrap();
+        assert_eq!(enrolment.verify(&key(1).public()), Ok((&alice, 9, issuer(1).tenure())));
         let other = enrolment.verify(&key(2).public()).unwrap_err();
         assert!(matches!(other, Refused::CellOther { .. }), "{other}");
-        let mut bytes = base::encode(&Enrolment::new(&key(2), alice, 9).unwrap());
+        // One of another cell who has the warrant of one of this.
+        let bytes = base::encode(&Enrolment::new(&issuer(1), alice.clone(), 9).unwrap());
+        let warrant = &bytes[bytes.len() - crate::Warrant::BYTES_MAX..];
+        let mut bytes = base::encode(&Enrolment::new(&issuer(2), alice, 9).unwrap());
+        let from = bytes.len() - crate::Warrant::BYTES_MAX;
+        bytes[from..].copy_from_slice(warrant);
         bytes[4..36].copy_from_slice(key(1).public().as_bytes());
         let forged: Enrolment = base::decode(&bytes, Enrolment::BYTES_MAX).unwrap();
         assert_eq!(forged.verify(&key(1).public()), Err(Refused::EnrolmentForged));
@@ -222,7 +240,7 @@ mod tests {
         assert_eq!(consent.verify(&cell, &machine), Ok(key(5).public()));
         assert_eq!(consent.verify(&cell, &key(4).public()), Err(Refused::ConsentOther));
         assert!(consent.verify(&key(2).public(), &machine).is_err());
-        // Nobody agrees in another's name: the authority does not either.
+        // Nobody agrees in another's name: neither does the root key.
         for liar in [1, 3] {
             let mut bytes = base::encode(&Consent::new(&key(liar), cell, machine));
             bytes[4 + 32..4 + 64].copy_from_slice(key(5).public().as_bytes());
@@ -262,7 +280,7 @@ mod tests {
     fn more_users_or_groups_than_may_be_are_refused_and_malformed() {
         let mut alice = profile("alice", 5, 1_000);
         alice.groups = (0..Profile::GROUPS_MAX as u32 + 1).collect();
-        assert_eq!(Enrolment::new(&key(1), alice.clone(), 9), Err(Refused::GroupsTooMany));
+        assert_eq!(Enrolment::new(&issuer(1), alice.clone(), 9), Err(Refused::GroupsTooMany));
         assert!(base::decode::<Profile>(&base::encode(&alice), 10_000).is_err());
         let mut people = People::default();
         for uid in 0..People::COUNT_MAX as u32 {
@@ -284,7 +302,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_an_enrolment_or_a_consent_is_refused() {
         let (authority, machine) = (key(1).public(), key(3).public());
-        let enrolment = Enrolment::new(&key(1), profile("alice", 5, 1_000), 9).unwrap();
+        let enrolment = Enrolment::new(&issuer(1), profile("alice", 5, 1_000), 9).unwrap();
         let enrolment = base::encode(&enrolment);
         let consent = base::encode(&Consent::new(&key(5), authority, machine));
         for bit in 0..8 * enrolment.len() {
@@ -307,7 +325,7 @@ mod tests {
     fn the_largest_of_each_fits_into_its_bound_exactly() {
         let mut alice = profile(&"a".repeat(UserName::BYTES_MAX), 5, 1_000);
         alice.groups = (0..Profile::GROUPS_MAX as u32).collect();
-        let enrolment = Enrolment::new(&key(1), alice, 9).unwrap();
+        let enrolment = Enrolment::new(&issuer(1), alice, 9).unwrap();
         assert_eq!(base::encode(&enrolment).len(), Enrolment::BYTES_MAX);
         let consent = Consent::new(&key(5), key(1).public(), key(3).public());
         assert_eq!(base::encode(&consent).len(), Consent::BYTES_MAX);

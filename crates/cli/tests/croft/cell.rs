@@ -1,4 +1,4 @@
-//! `croft init`, `invite` and `join`, as far as they go without a machine that runs.
+//! `croft init`, `invite`, `join`, `root` and `issuer`, as far as they go without a machine that runs.
 
 use std::{
     fs,
@@ -104,6 +104,40 @@ fn a_cell_of_named_users_invites_only_for_some_of_them() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("acts for alice, bob once they have agreed"));
     assert_eq!(home.run(&["invite", "--users", "Alice"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_root_key_is_made_where_it_is_said_sealed_and_used_with_its_passphrase_alone() {
+    let (home, away) = (Home::new("root"), Home::new("root-away"));
+    fs::create_dir(&away.0).expect("a new directory can be made");
+    let file = |name: &str| away.0.join(name).to_str().expect("it is plain text").to_owned();
+    let root = file("root");
+    let output = home.run(&["init", "--root", &root]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(!home.0.join("root").exists() && text(&output.stderr).contains(&root));
+    for (name, passphrase) in [("right", "correct horse\n"), ("wrong", "correct horsf\n")] {
+        fs::write(file(name), passphrase).expect("it can be written");
+    }
+    let output = croft(&["root", "seal", "--root", &root, "--new-passphrase-file", &file("right")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let new = |passphrase: &str| {
+        croft(&["issuer", "new", "--root", &root, "--passphrase-file", &file(passphrase)])
+    };
+    let output = new("wrong");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("does not open"), "{}", text(&output.stderr));
+    let output = new("right");
+    assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(0), 2));
+    // A machine takes an issuer of its own cell and of no other.
+    let issuer = file("issuer");
+    fs::write(&issuer, &output.stdout).expect("it can be written");
+    let output = home.run(&["issuer", "take", &issuer]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let other = Home::new("root-other");
+    assert!(other.run(&["init"]).status.success());
+    let output = other.run(&["issuer", "take", &issuer]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("this is cell"), "{}", text(&output.stderr));
 }
 
 #[test]

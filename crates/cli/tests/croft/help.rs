@@ -31,6 +31,12 @@ fn help_texts_are_as_agreed() {
     for command in ["add", "list", "remove", "agree", "key"] {
         check_golden(&format!("user-{command}.txt"), &["user", command, "--help"]);
     }
+    check_golden("root.txt", &["root", "--help"]);
+    check_golden("root-seal.txt", &["root", "seal", "--help"]);
+    check_golden("issuer.txt", &["issuer", "--help"]);
+    for command in ["new", "take", "revoke"] {
+        check_golden(&format!("issuer-{command}.txt"), &["issuer", command, "--help"]);
+    }
     check_golden("bench.txt", &["bench", "--help"]);
     check_golden("bench-mount.txt", &["bench", "mount", "--help"]);
 }

@@ -205,6 +205,25 @@ fn a_doctor_says_of_each_thing_that_is_wrong_what_to_do() {
 }
 
 #[test]
+fn a_doctor_warns_while_the_root_key_lies_open_and_before_an_issuers_time_is_over() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let powers = |root: Value, days: u64| {
+        let well = || json!({});
+        let mut cell = five([well(), well(), well(), well(), well()]);
+        let may = ["invite", "enrol", "renew", "revoke"];
+        let expires = now + days * 86_400;
+        let key = "0a".repeat(32);
+        cell["powers"] =
+            json!({ "root": root, "issuer": { "key": key, "expires": expires, "may": may } });
+        cell
+    };
+    check_of("doctor", "open", &powers(json!("open"), 12), 1);
+    check_of("doctor", "over", &powers(json!("sealed"), 0), 1);
+    check_of("doctor", "well", &powers(json!("sealed"), 300), 0);
+    check_of("doctor", "well", &powers(json!(null), 300), 0);
+}
+
+#[test]
 fn a_doctor_who_meets_nobody_says_so() {
     let home = std::env::temp_dir().join(format!("croft-nobody-{}", std::process::id()));
     let directory = home.to_str().expect("it is plain text");

@@ -30,24 +30,24 @@ fn a_cell_that_has_lost_two_of_four_machines_is_recovered_and_goes_on() {
     fs::create_dir(cells[2].at("before")).unwrap();
     assert_eq!(names(&cells[3].path), ["before"]);
     let scratch = Scratch::new();
-    let key = scratch.0.join("authority");
-    fs::copy(cells[0].home.join("authority"), &key).unwrap();
+    let key = scratch.0.join("root");
+    fs::copy(cells[0].home.join("root"), &key).unwrap();
     let key = key.to_str().unwrap().to_owned();
     for cell in &mut cells[..2] {
         cell.kill();
         fs::remove_dir_all(&cell.home).unwrap();
     }
     // The one to go on from is the one that knows more, and the other says so.
-    let output = cells[2].ask(&["recover", "--authority", &key]);
+    let output = cells[2].ask(&["recover", "--root", &key]);
     let is_behind = text(&output.stderr).contains("knows more");
     let (from, other) = if is_behind { (3, 2) } else { (2, 3) };
     let (three, four) = (&cells[from], &cells[other]);
 
-    let output = three.ask(&["recover", "--authority", &key]);
+    let output = three.ask(&["recover", "--root", &key]);
     let talk = text(&output.stderr);
     assert!(!output.status.success() && talk.contains("--accept-loss"), "{talk}");
     until("noticing that nothing was done", || status(three).contains("stalled"));
-    let output = three.ask(&["recover", "--authority", &key, "--accept-loss"]);
+    let output = three.ask(&["recover", "--root", &key, "--accept-loss"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("RECOVERED"), "{}", text(&output.stderr));
 

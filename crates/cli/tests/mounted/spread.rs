@@ -30,14 +30,17 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// As the README says: `init`, then `invite` and `join` for each other one.
+    /// As the README says, with the root key elsewhere: `init`, then `invite` and `join` for each other one.
     pub fn new(wires: Wires, count: usize) -> Spread {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         let mut machines: Vec<Cell> =
             (0..count).map(|machine| Cell::on(wires.way(machine))).collect();
         let (first, others) = machines.split_first_mut().expect("one at least");
-        first.init(&["--listen", &wires.address(0)]);
+        // A doctor warns where it lies open.
+        let root = first.home.with_extension("root");
+        let root = root.to_str().expect("it is plain text");
+        first.init(&["--listen", &wires.address(0), "--root", root]);
         first.start(&[]);
         for machine in others {
             let code = text(&first.ask(&["invite"]).stdout);

@@ -1,4 +1,4 @@
-//! How machines join, what the authority says of them and of users, and for whom this machine acts.
+//! How machines join, what is decreed of them and of users, and for whom this machine acts.
 
 use std::sync::{Arc, mpsc::SyncSender};
 
@@ -6,7 +6,7 @@ use base::Machine as _;
 use node::{Input, Join, Output};
 use overlay::{Consent, Decree, Profile};
 
-use crate::cell::{Answer, Ticket};
+use crate::cell::{Answer, Ticket, seconds_now};
 
 use super::{Group, announce};
 
@@ -30,7 +30,7 @@ impl Group {
         }
     }
 
-    /// The authority says something of a machine or a user.
+    /// An issuer or the root key says something of a machine, a user or an issuer.
     pub(super) fn on_decree(
         &mut self,
         decree: Box<Decree>,
@@ -43,7 +43,7 @@ impl Group {
             let what = "this machine has no vote; ask where a member of the group is".to_owned();
             _ = reply.try_send(Answer::Refused(what));
         } else if peers.await_decree(&decree, reply) {
-            self.member.step(self.clock.now(), Input::Decree(decree), out);
+            self.member.step(self.clock.now(), Input::Decree { decree, heard: seconds_now() }, out);
         }
     }
 

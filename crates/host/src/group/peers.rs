@@ -21,6 +21,7 @@ use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer, Users};
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
     Welcome,
+    authority::issuer_path,
     cell::{Answer, Deed, Errand, Membership, Neighbour, Plea, Ticket, Whom, seconds_now},
     key,
     mailbox::Mailbox,
@@ -76,8 +77,10 @@ struct Door {
     limits: node::Limits,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
-    /// Where the authority's key is, if it is here.
-    authority: PathBuf,
+    /// Where an issuer's key is, if it is here.
+    issuer: PathBuf,
+    /// The root key of the cell.
+    authority: PublicKey,
     /// Those who are of the cell, and when their certificates expire.
     known: Mutex<BTreeMap<PublicKey, u64>>,
     /// Those who were sent away. As many as the group remembers.
@@ -118,7 +121,7 @@ impl Door {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Renews the certificate of a machine whose certificate ends soon enough, if the authority's key is here.
+    /// Renews the certificate of a machine whose certificate ends soon enough, if an issuer's key is here.
     fn renew(&self, from: &Asker) -> Answer {
         let expires = self.known().get(&from.key).copied().filter(|_| from.is_known);
         let refused = |why: &str| Answer::Refused(why.to_owned());
@@ -127,11 +130,9 @@ impl Door {
             Some(expires) if !Renewer::is_due(expires, seconds_now()) => {
                 refused("it is too early, or too late, for a renewal")
             }
-            Some(_) if !self.authority.exists() => {
-                refused("the key of the cell's authority is not here")
-            }
-            Some(_) => match Membership::renewal(&self.authority, from.key) {
-                Ok(renewal) => Answer::Renewed(renewal),
+            Some(_) if !self.issuer.exists() => refused("no issuer's key is here"),
+            Some(_) => match Membership::renewal(&self.issuer, &self.authority, from.key) {
+                Ok(renewal) => Answer::Renewed(Box::new(renewal)),
                 Err(failure) => Answer::Refused(failure.to_string()),
             },
         }
@@ -262,7 +263,8 @@ impl Peers {
             limits,
             content,
             neighbours: beside,
-            authority: directory.join("authority"),
+            issuer: issuer_path(directory),
+            authority: membership.authority,
             known,
             gone,
             looking: Mutex::default(),
@@ -424,9 +426,14 @@ impl Peers {
         self.membership.founder.key
     }
 
-    /// Where the authority's key is, if it is here.
-    pub(super) fn authority_path(&self) -> PathBuf {
-        self.door.authority.clone()
+    /// Where an issuer's key is, if it is here.
+    pub(super) fn issuer_path(&self) -> PathBuf {
+        self.door.issuer.clone()
+    }
+
+    /// The root key of the cell.
+    pub(super) fn authority(&self) -> PublicKey {
+        self.membership.authority
     }
 
     /// Takes a renewal of this machine's certificate: what it has to say of itself now, if that lasts longer.

@@ -1,4 +1,4 @@
-//! How the certificate of this machine is renewed: it asks in time, whoever has the authority's key answers, and the
+//! How the certificate of this machine is renewed: it asks in time, whoever has an issuer's key answers, and the
 //! group hears of it as of anything else that a machine shows.
 
 use std::{sync::Arc, thread, time::Duration};
@@ -28,10 +28,11 @@ impl Group {
             return;
         }
         let (lookout, neighbours, founder) = (peers.lookout(), peers.neighbours(), peers.founder());
-        let (inbox, authority, me) = (Arc::clone(&self.inbox), peers.authority_path(), self.me.0);
+        let (inbox, me) = (Arc::clone(&self.inbox), self.me.0);
+        let (issuer, authority) = (peers.issuer_path(), peers.authority());
         thread::spawn(move || {
-            let renewal = match authority.exists() {
-                true => Membership::renewal(&authority, me)
+            let renewal = match issuer.exists() {
+                true => Membership::renewal(&issuer, &authority, me)
                     .inspect_err(|failure| {
                         eprintln!("croft: the certificate is not renewed: {failure}")
                     })
@@ -44,7 +45,7 @@ impl Group {
         });
     }
 
-    /// The authority lets this machine stay for longer, as somebody says. The group has to hear of it.
+    /// An issuer lets this machine stay for longer, as somebody says. The group has to hear of it.
     pub(super) fn on_renewed(&mut self, renewal: Renewal, out: &mut Vec<Output>) {
         let Some(peers) = &mut self.peers else { return };
         match peers.renew(renewal) {
@@ -58,8 +59,8 @@ impl Group {
     }
 }
 
-/// Asks the other machines for a renewal, the one that has founded the cell first: some of them may have the
-/// authority's key. Whatever they say is checked by whoever takes it.
+/// Asks the other machines for a renewal, the one that has founded the cell first: some of them may have an
+/// issuer's key. Whatever they say is checked by whoever takes it.
 pub(crate) fn ask_around(
     lookout: &Lookout,
     neighbours: &Neighbours,
@@ -70,7 +71,7 @@ pub(crate) fn ask_around(
     let ask = |key: &PublicKey| {
         let bytes = lookout.ask(key, base::encode(&Errand::Renew), PATIENCE)?;
         match base::decode(&bytes, ANSWER_BYTES_MAX) {
-            Ok(Answer::Renewed(renewal)) => Some(renewal),
+            Ok(Answer::Renewed(renewal)) => Some(*renewal),
             _ => None,
         }
     };

@@ -110,6 +110,7 @@ pub(crate) struct ListedMachine {
     /// The names of the users that it acts for, or the word for any.
     acts_for: Vec<String>,
     expires: u64,
+    issuer: PublicKey,
 }
 
 /// A user of the cell, or who was one.
@@ -190,6 +191,7 @@ impl Roster {
             key: machine.key,
             addresses: machine.whereabouts.addresses.clone(),
             expires: machine.expires,
+            issuer: machine.issuer,
             acts_for: match book.served(machine) {
                 None => vec!["any".into()],
                 Some(users) => users.iter().map(|user| user.name.to_string()).collect(),
@@ -229,6 +231,8 @@ pub struct MachineStanding {
     pub acts_for: Option<Vec<String>>,
     /// When its certificate expires, in seconds since 1970, if that is known here.
     pub expires: Option<u64>,
+    /// The issuer whose invitation it came with, if that is known here.
+    pub issuer: Option<Key>,
 }
 
 impl Standing {
@@ -277,6 +281,7 @@ impl Standing {
                     true => self.expires,
                     false => listed.get(&key).map(|machine| machine.expires),
                 },
+                issuer: listed.get(&key).map(|machine| Key(machine.issuer)),
             }
         };
         all.into_iter().map(standing).collect()

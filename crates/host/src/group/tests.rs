@@ -16,7 +16,7 @@ struct Home {
 impl Home {
     fn new() -> Home {
         let scratch = Scratch::new("group");
-        Membership::found(&scratch.path, None, overlay::Patrons::Any)
+        Membership::found(&scratch.path, None, overlay::Patrons::Any, &scratch.path.join("root"))
             .unwrap()
             .save(&scratch.path)
             .unwrap();

@@ -1,7 +1,7 @@
 //! Whom a member calls and wishes for, told by scripts of who was heard when.
 
 use base::SecretKey;
-use overlay::{Invitation, Patrons, Revocation, Terms};
+use overlay::{Invitation, Issuer, Patrons, Revocation, Terms};
 
 use super::*;
 use crate::book::{Join, Whereabouts};
@@ -24,6 +24,10 @@ fn authority() -> SecretKey {
     SecretKey::from_seed([9; 32])
 }
 
+fn issuer() -> Issuer {
+    Issuer::by(&authority(), SecretKey::from_seed([8; 32]), 1_000)
+}
+
 impl Scene {
     fn new(machines: u8, members: &[usize]) -> Scene {
         let mut book = Book::default();
@@ -32,7 +36,7 @@ impl Scene {
             let key = SecretKey::from_seed([number + 20; 32]);
             let terms =
                 Terms { expires: 100, certificate_expires_max: 1_000, patrons: Patrons::Any };
-            let invitation = Invitation::new(&authority(), [number + 1; 32], terms).unwrap();
+            let invitation = Invitation::new(&issuer(), [number + 1; 32], terms).unwrap();
             let certificate = invitation.certify(&key, 900).unwrap();
             let join = Join::new(certificate, Whereabouts::default(), &key, 1);
             book.admit(&join, &authority().public()).unwrap();
@@ -120,8 +124,9 @@ fn who_comes_back_in_time_is_wished_for_again() {
 #[test]
 fn nobody_is_replaced_by_a_machine_that_is_not_there_or_was_sent_away() {
     let mut scene = Scene::new(6, ALL);
-    let revocation = Revocation::new(&authority(), scene.keys[4], 5);
-    scene.book.revoke(&revocation, &authority().public()).unwrap();
+    let revocation = Revocation::new(&issuer(), scene.keys[4], 5);
+    let revocation = overlay::Decree::Revoke(revocation);
+    scene.book.obey(&revocation, &authority().public(), 5).unwrap();
     assert_eq!(scene.pass(0, 600, &[1, 2, 4]), None);
 }
 
@@ -143,8 +148,9 @@ fn whoever_has_slept_takes_nobody_for_away() {
 fn a_member_that_was_sent_away_goes_first_and_at_once() {
     let mut scene = Scene::new(5, ALL);
     scene.pass(0, 60, &[1, 2, 3, 4]);
-    let revocation = Revocation::new(&authority(), scene.keys[2], 5);
-    scene.book.revoke(&revocation, &authority().public()).unwrap();
+    let revocation = Revocation::new(&issuer(), scene.keys[2], 5);
+    let revocation = overlay::Decree::Revoke(revocation);
+    scene.book.obey(&revocation, &authority().public(), 5).unwrap();
     assert_eq!(scene.pass(60, 60, &[1, 3, 4]), Some(vec![0, 1, 3, 4]));
     assert!(!scene.calls(90).contains(&2), "nobody calls it");
 }

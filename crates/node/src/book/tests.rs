@@ -1,6 +1,6 @@
 //! For whom machines act, and who can change that.
 
-use overlay::{Invitation, Terms, UserName};
+use overlay::{Invitation, Issuer, IssuerRevocation, Renewal, Revocation, Terms, UserName};
 
 use super::*;
 
@@ -16,6 +16,13 @@ fn authority() -> PublicKey {
     key(1).public()
 }
 
+/// Until when issuers may issue.
+const ISSUES: u64 = NOW + 400;
+
+fn issuer_of(root: u8) -> Issuer {
+    Issuer::by(&key(root), key(root + 100), ISSUES)
+}
+
 fn name(text: &str) -> UserName {
     UserName::new(text).unwrap()
 }
@@ -27,7 +34,7 @@ fn patrons(names: &[&str]) -> Patrons {
 /// A machine with a certificate by the invitation with this seed, and the users who have agreed.
 fn join(invitation: u8, machine: u8, patrons: Patrons, agreed: &[u8]) -> Join {
     let terms = Terms { expires: NOW + 60, certificate_expires_max: NOW + 900, patrons };
-    let invitation = Invitation::new(&key(1), [invitation; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer_of(1), [invitation; 32], terms).unwrap();
     let machine = key(machine);
     let certificate = invitation.certify(&machine, NOW + 900).unwrap();
     let consent = |user: &u8| Consent::new(&key(*user), authority(), machine.public());
@@ -38,11 +45,11 @@ fn join(invitation: u8, machine: u8, patrons: Patrons, agreed: &[u8]) -> Join {
 fn enrolment(text: &str, seed: u8, uid: u32, groups: &[u32], at: u64) -> Decree {
     let groups = groups.iter().copied().collect();
     let user = Profile { name: name(text), key: key(seed).public(), uid, gid: uid, groups };
-    Decree::Enrol(Enrolment::new(&key(1), user, at).unwrap())
+    Decree::Enrol(Enrolment::new(&issuer_of(1), user, at).unwrap())
 }
 
 fn revocation(seed: u8) -> Decree {
-    Decree::Revoke(Revocation::new(&key(1), key(seed).public(), NOW))
+    Decree::Revoke(Revocation::new(&issuer_of(1), key(seed).public(), NOW))
 }
 
 /// A cell whose machines act for named users only, with alice and bob.
@@ -50,7 +57,7 @@ fn named() -> Book {
     let mut book = Book::default();
     book.admit(&join(2, 20, patrons(&[]), &[]), &authority()).unwrap();
     for decree in [enrolment("alice", ALICE, 7, &[20], 1), enrolment("bob", BOB, 8, &[], 1)] {
-        assert_eq!(book.obey(&decree, &authority()), Ok(Vec::new()));
+        assert_eq!(book.obey(&decree, &authority(), NOW), Ok(Vec::new()));
     }
     book
 }
@@ -96,16 +103,16 @@ fn a_user_that_is_removed_is_served_by_no_machine_and_does_not_come_back() {
     let (client, _) = book.admit(&join(3, 21, both.clone(), &[ALICE, BOB]), &authority()).unwrap();
     book.admit(&join(4, 22, patrons(&["bob"]), &[BOB]), &authority()).unwrap();
     let left = Ok(vec![(client, users(&[(8, &[8])]))]);
-    assert_eq!(book.obey(&revocation(ALICE), &authority()), left);
+    assert_eq!(book.obey(&revocation(ALICE), &authority(), NOW), left);
     let again = book.admit(&join(3, 21, both, &[ALICE]), &authority());
     assert_eq!(again, Ok((client, users(&[(8, &[8])]))));
     let removed = Err(Refused::UserRemoved(name("alice")));
-    assert_eq!(book.obey(&enrolment("alice", ALICE, 7, &[], 9), &authority()), removed);
+    assert_eq!(book.obey(&enrolment("alice", ALICE, 7, &[], 9), &authority(), NOW), removed);
     // Nor does anybody else get what was theirs.
     let taken = Err(Refused::UserTaken(name("alice")));
-    assert_eq!(book.obey(&enrolment("mallory", 42, 7, &[], 9), &authority()), taken);
+    assert_eq!(book.obey(&enrolment("mallory", 42, 7, &[], 9), &authority(), NOW), taken);
     let renamed = Err(Refused::NameTaken(name("alice")));
-    assert_eq!(book.obey(&enrolment("alice", 42, 9, &[], 9), &authority()), renamed);
+    assert_eq!(book.obey(&enrolment("alice", 42, 9, &[], 9), &authority(), NOW), renamed);
 }
 
 #[test]
@@ -114,11 +121,11 @@ fn a_change_of_a_users_groups_holds_on_each_machine_that_acts_for_them() {
     let (client, _) =
         book.admit(&join(3, 21, patrons(&["alice"]), &[ALICE]), &authority()).unwrap();
     let changed = enrolment("alice", ALICE, 7, &[30], 2);
-    assert_eq!(book.judge(&changed, &authority()), Ok(true));
-    assert_eq!(book.obey(&changed, &authority()), Ok(vec![(client, users(&[(7, &[7, 30])]))]));
+    assert_eq!(book.judge(&changed, &authority(), NOW), Ok(true));
+    assert_eq!(book.obey(&changed, &authority(), NOW), Ok(vec![(client, users(&[(7, &[7, 30])]))]));
     let old = enrolment("alice", ALICE, 7, &[20], 1);
-    assert_eq!(book.judge(&old, &authority()), Ok(false), "an old word said again");
-    assert_eq!(book.obey(&old, &authority()), Ok(vec![(client, users(&[(7, &[7, 30])]))]));
+    assert_eq!(book.judge(&old, &authority(), NOW), Ok(false), "an old word said again");
+    assert_eq!(book.obey(&old, &authority(), NOW), Ok(vec![(client, users(&[(7, &[7, 30])]))]));
 }
 
 #[test]
@@ -158,7 +165,58 @@ fn only_what_was_not_known_is_news() {
 #[test]
 fn what_the_authority_has_not_said_is_not_obeyed() {
     let mut book = named();
-    let liar = Decree::Revoke(Revocation::new(&key(9), key(ALICE).public(), NOW));
-    assert!(book.obey(&liar, &authority()).is_err());
+    let liar = Decree::Revoke(Revocation::new(&issuer_of(9), key(ALICE).public(), NOW));
+    assert!(book.obey(&liar, &authority(), NOW).is_err());
     assert!(!book.is_revoked(&key(ALICE).public()));
+}
+
+/// The machine with this key, let stay until then by an issuer.
+fn renewed(join: &Join, machine: u8, issuer: &Issuer, until: u64, heard: u64) -> Join {
+    let renewal = Renewal::new(issuer, key(machine).public(), until);
+    let certificate = join.certificate.renewed(renewal);
+    Join::new(certificate, Whereabouts::default(), &key(machine), heard)
+}
+
+#[test]
+fn a_machine_that_a_revoked_issuer_has_let_in_stays_and_no_other_comes() {
+    let (mut book, join) = (Book::default(), |seed, by| join(seed, by, patrons(&[]), &[]));
+    let (client, _) = book.admit(&join(2, 20), &authority()).unwrap();
+    assert_eq!(book.machine(client).unwrap().issuer, issuer_of(1).tenure().issuer);
+    let of_issuer = IssuerRevocation::new(&key(1), issuer_of(1).tenure().issuer, NOW);
+    let decree = Decree::RevokeIssuer(of_issuer);
+    assert_eq!(book.judge(&decree, &authority(), NOW), Ok(true));
+    assert_eq!(book.obey(&decree, &authority(), NOW), Ok(Vec::new()));
+    assert_eq!(book.judge(&decree, &authority(), NOW), Ok(false));
+    let refused = Refused::IssuerRevoked { at: NOW };
+    assert_eq!(book.admit(&join(3, 21), &authority()), Err(refused.clone()));
+    assert_eq!(book.admit(&join(2, 20), &authority()).map(|(again, _)| again), Ok(client));
+    // Nor does it decree anything.
+    for decree in [revocation(20), enrolment("carol", 42, 9, &[], 5)] {
+        assert_eq!(book.judge(&decree, &authority(), NOW), Err(refused.clone()));
+        assert_eq!(book.obey(&decree, &authority(), NOW), Err(refused.clone()));
+    }
+    // Nor does it let anybody stay for longer, and whoever shows its renewal loses nothing by that.
+    let longer = renewed(&join(2, 20), 20, &issuer_of(1), NOW + 9_000, NOW);
+    assert!(!book.is_news(client, &longer, &authority()), "it must not cost a decision");
+    book.admit(&longer, &authority()).unwrap();
+    assert_eq!(book.machine(client).unwrap().expires, NOW + 900);
+    let other = Issuer::by(&key(1), key(103), ISSUES);
+    let longer = renewed(&join(2, 20), 20, &other, NOW + 9_000, NOW);
+    assert!(book.is_news(client, &longer, &authority()));
+    book.admit(&longer, &authority()).unwrap();
+    assert_eq!(book.machine(client).unwrap().expires, NOW + 9_000);
+}
+
+#[test]
+fn an_issuer_whose_time_is_over_decrees_and_renews_nothing_and_what_it_has_renewed_lasts() {
+    let (mut book, first) = (Book::default(), join(2, 20, patrons(&[]), &[]));
+    let (client, _) = book.admit(&first, &authority()).unwrap();
+    let longer = renewed(&first, 20, &issuer_of(1), NOW + 9_000, ISSUES - 1);
+    book.admit(&longer, &authority()).unwrap();
+    let refused = Refused::IssuerExpired { seconds: 0 };
+    assert_eq!(book.judge(&revocation(20), &authority(), ISSUES), Err(refused.clone()));
+    assert_eq!(book.obey(&revocation(20), &authority(), ISSUES), Err(refused));
+    let late = renewed(&first, 20, &issuer_of(1), NOW + 99_000, ISSUES);
+    book.admit(&late, &authority()).unwrap();
+    assert_eq!(book.machine(client).unwrap().expires, NOW + 9_000);
 }

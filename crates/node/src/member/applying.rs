@@ -126,10 +126,10 @@ impl<N: Notary + Clone> Member<N> {
                 let (client, users) = admitted.ok()?;
                 Some([Command::Admit { client, users }].into())
             }
-            Order::Decree(decree) => {
+            Order::Decree { decree, heard } => {
                 let authority = self.identity.authority?;
                 let subject = decree.verify(&authority).ok()?;
-                let obeyed = self.book.obey(&decree, &authority);
+                let obeyed = self.book.obey(&decree, &authority, heard);
                 if let Some(attendance) = &mut self.attendance {
                     attendance.on_change();
                 }

@@ -138,15 +138,21 @@ impl<N: Notary + Clone> Member<N> {
         }
     }
 
-    pub(super) fn on_decree(&mut self, now: Instant, decree: Box<Decree>, out: &mut Vec<Output>) {
+    pub(super) fn on_decree(
+        &mut self,
+        now: Instant,
+        decree: Box<Decree>,
+        heard: u64,
+        out: &mut Vec<Output>,
+    ) {
         let Some(authority) = &self.identity.authority else { return };
-        // One that the authority has not made is for nobody at all.
+        // One that nobody may make is for nobody at all.
         let Ok(subject) = decree.verify(authority) else {
             self.strange += 1;
             return;
         };
-        match self.book.judge(&decree, authority) {
-            Ok(true) => self.order(now, Order::Decree(decree), out),
+        match self.book.judge(&decree, authority, heard) {
+            Ok(true) => self.order(now, Order::Decree { decree, heard }, out),
             known => out.push(Output::Decreed { subject, outcome: known.map(drop) }),
         }
     }

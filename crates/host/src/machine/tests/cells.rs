@@ -269,7 +269,7 @@ fn a_machine_that_was_sent_away_is_refused_and_its_seat_is_taken() {
     let revoke = |by: &Machine, digits: &str| by.registrar().revoke(digits);
     let digits = keys[1].to_string();
     let refusal = revoke(&cell[2].1, &digits[..8]).unwrap_err().to_string();
-    assert!(refusal.contains("revoke where it is"), "{refusal}");
+    assert!(refusal.contains("which it takes to revoke"), "{refusal}");
     for (digits, why) in [("", "no machine of the cell"), (&keys[0].to_string(), "itself away")] {
         let refusal = revoke(&cell[0].1, digits).unwrap_err().to_string();
         assert!(refusal.contains(why), "{refusal}");
@@ -326,15 +326,25 @@ fn a_member_without_a_successor_is_away_for_the_others_once_it_was_sent_away() {
     }
 }
 
-/// An invitation by the authority in a directory, on these terms: how long it lasts, and what it gives, from now.
+/// An issuer of the cell whose root key is in a directory, for that long from now.
+pub(super) fn issuer_of(home: &Home, lasts: u64) -> overlay::Issuer {
+    let root = crate::key::read(&home.0.join("root")).unwrap();
+    let key = base::SecretKey::from_seed(crate::key::fresh_seed().unwrap());
+    overlay::Issuer::by(&root, key, crate::cell::seconds_now() + lasts)
+}
+
+/// An invitation by the issuer of a directory, on these terms: how long it lasts, and what it gives, from now.
 fn invitation(home: &Home, lasts: u64, gives: u64) -> overlay::Invitation {
-    let authority = crate::key::read(&home.0.join("authority")).unwrap();
+    invitation_by(&issuer_of(home, 1_000), lasts, gives)
+}
+
+fn invitation_by(issuer: &overlay::Issuer, lasts: u64, gives: u64) -> overlay::Invitation {
     let now = crate::cell::seconds_now();
     let patrons = overlay::Patrons::Any;
     let terms =
         overlay::Terms { expires: now + lasts, certificate_expires_max: now + gives, patrons };
     let seed = crate::key::fresh_seed().unwrap();
-    overlay::Invitation::new(&authority, seed, terms).unwrap()
+    overlay::Invitation::new(issuer, seed, terms).unwrap()
 }
 
 fn address_of(machine: &Machine) -> SocketAddr {
@@ -408,7 +418,7 @@ fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
     let home = Home::new("expire-2");
     let code = overlay::Code::new(invitation(&first, 1_000, 6), &[address_of(&one)]).unwrap();
     // Else it would be renewed.
-    let _kept = put_away_authority(&first);
+    let _kept = put_away_issuer(&first);
     Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap();
     let two = Machine::start(&home.0).unwrap();
     mkdir(&two, &FileId::ROOT, "in-time");
@@ -426,15 +436,15 @@ fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
     one.stop().unwrap();
 }
 
-/// The authority's key is kept elsewhere from now on: there.
-fn put_away_authority(home: &Home) -> Home {
+/// The issuer's key is kept elsewhere from now on: there.
+fn put_away_issuer(home: &Home) -> Home {
     let kept = Home(home.0.with_extension("kept"));
     fs::create_dir_all(&kept.0).unwrap();
-    fs::rename(home.0.join("authority"), kept.0.join("authority")).unwrap();
+    fs::rename(home.0.join("issuer"), kept.0.join("issuer")).unwrap();
     kept
 }
 
-/// A machine with a certificate that ends soon, by the authority of a machine that runs.
+/// A machine with a certificate that ends soon, by the issuer of a machine that runs.
 fn join_briefly(first: &Home, one: &Machine, name: &str) -> Home {
     let home = Home::new(name);
     let code = overlay::Code::new(invitation(first, 1_000, 1_000), &[address_of(one)]).unwrap();
@@ -450,7 +460,7 @@ fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
 }
 
 #[test]
-fn a_machine_renews_its_certificate_by_itself_where_the_authority_is_at_hand() {
+fn a_machine_renews_its_certificate_by_itself_where_an_issuer_is_at_hand() {
     let (first, one) = found("renew-1");
     let second = join_briefly(&first, &one, "renew-2");
     let before = Membership::read(&second.0).unwrap();
@@ -486,19 +496,19 @@ fn a_member_renews_its_certificate_and_the_others_know_it() {
 }
 
 #[test]
-fn while_the_authority_is_away_its_key_renews_by_hand() {
+fn while_no_issuer_is_at_hand_its_key_renews_by_hand() {
     let (first, one) = found("renew-away-1");
     let (other, _other) = found("renew-away-3");
     let second = join_briefly(&first, &one, "renew-away-2");
-    let kept = put_away_authority(&first);
+    let kept = put_away_issuer(&first);
     let two = Machine::start(&second.0).unwrap();
     let key = key_of(&two);
     let refused = two.registrar().renew(None).unwrap_err().to_string();
-    assert!(refused.contains("authority's key"), "{refused}");
-    let refused = two.registrar().renew(Some(&other.0.join("authority"))).unwrap_err().to_string();
+    assert!(refused.contains("issuer's key"), "{refused}");
+    let refused = two.registrar().renew(Some(&other.0.join("issuer"))).unwrap_err().to_string();
     assert!(refused.contains("it is of cell"), "{refused}");
     assert_eq!(years_left(&one, &key), 0);
-    two.registrar().renew(Some(&kept.0.join("authority"))).unwrap();
+    two.registrar().renew(Some(&kept.0.join("issuer"))).unwrap();
     until("the others know it", || years_left(&one, &key) == 3);
     two.stop().unwrap();
     one.stop().unwrap();
@@ -508,10 +518,10 @@ fn while_the_authority_is_away_its_key_renews_by_hand() {
 fn a_machine_that_was_sent_away_is_not_renewed() {
     let (first, one) = found("renew-not-1");
     let second = join_briefly(&first, &one, "renew-not-2");
-    let kept = put_away_authority(&first);
+    let kept = put_away_issuer(&first);
     let two = Machine::start(&second.0).unwrap();
     mkdir(&two, &FileId::ROOT, "early");
-    fs::rename(kept.0.join("authority"), first.0.join("authority")).unwrap();
+    fs::rename(kept.0.join("issuer"), first.0.join("issuer")).unwrap();
     let before = Membership::read(&second.0).unwrap().expires().unwrap();
     one.registrar().revoke(&key_of(&two).to_string()).unwrap();
     let refused = two.registrar().renew(None).unwrap_err().to_string();
@@ -522,7 +532,7 @@ fn a_machine_that_was_sent_away_is_not_renewed() {
 }
 
 #[test]
-fn whoever_has_the_key_of_the_authority_renews_its_own_certificate() {
+fn whoever_has_the_key_of_an_issuer_renews_its_own_certificate() {
     let home = Home::new("renew");
     Machine::init(&home.0, Some(ANYWHERE)).unwrap();
     let expires = |membership: &Membership| {
@@ -536,5 +546,65 @@ fn whoever_has_the_key_of_the_authority_renews_its_own_certificate() {
     let one = Machine::start(&home.0).unwrap();
     let renewed = expires(&Membership::read(&home.0).unwrap());
     assert!(renewed > crate::cell::seconds_now() + overlay::Renewal::SPAN - 1_000);
+    one.stop().unwrap();
+}
+
+#[test]
+fn an_issuer_on_another_machine_does_all_that_the_founders_does_and_is_revoked_alone() {
+    let (first, one) = found("issuer-1");
+    let second = Home::new("issuer-2");
+    let code = Machine::invite(&first.0, HOUR).unwrap();
+    Machine::join(&second.0, code.reveal(), ANYWHERE).unwrap();
+    let two = Machine::start(&second.0).unwrap();
+    let refused = Machine::invite(&second.0, HOUR).unwrap_err().to_string();
+    assert!(refused.contains("croft issuer take"), "{refused}");
+    let root = crate::Root::made(&first.0.join("root")).unwrap();
+    let made = root.new_issuer(overlay::Power::ALL.into(), HOUR).unwrap();
+    crate::take_issuer(&second.0, &made.text).unwrap();
+    // The founder's is revoked: what it has made before is of no use, and whoever came by it stays.
+    let late = Machine::invite(&first.0, HOUR).unwrap();
+    let founders = one.standing().powers.issuer.unwrap().key;
+    assert_ne!(founders, made.key);
+    one.registrar().revoke_issuer(&root.revoke_issuer(&founders)).unwrap();
+    let third = Home::new("issuer-3");
+    let refused = Machine::join(&third.0, late.reveal(), ANYWHERE).unwrap_err().to_string();
+    assert!(refused.contains("the issuer was revoked"), "{refused}");
+    mkdir(&two, &FileId::ROOT, "stays");
+    // The other one goes on. Whoever it invites goes where there is a vote.
+    let authority = Membership::read(&second.0).unwrap().authority;
+    let patrons = overlay::Patrons::Any;
+    let invited = Membership::invitation(&second.0, &authority, HOUR, patrons).unwrap();
+    let code = overlay::Code::new(invited, &[address_of(&one)]).unwrap();
+    Machine::join(&third.0, code.text().reveal(), ANYWHERE).unwrap();
+    let three = Machine::start(&third.0).unwrap();
+    mkdir(&three, &FileId::ROOT, "new");
+    let came_by = |key: &crate::Key| {
+        let machines = one.standing().machines;
+        machines.iter().find(|machine| machine.key == *key).unwrap().issuer.unwrap()
+    };
+    assert_eq!((came_by(&key_of(&two)), came_by(&key_of(&three))), (founders, made.key));
+    let refused = one.registrar().revoke(&key_of(&two).to_string()).unwrap_err().to_string();
+    assert!(refused.contains("the issuer was revoked"), "{refused}");
+    crate::take_issuer(&first.0, &made.text).unwrap();
+    one.registrar().revoke(&key_of(&three).to_string()).unwrap();
+    drop(three);
+    two.stop().unwrap();
+    one.stop().unwrap();
+}
+
+#[test]
+fn an_invitation_of_an_issuer_whose_warrant_is_over_or_is_of_another_cell_lets_nobody_in() {
+    let (first, one) = found("warrant-1");
+    let (other, _other) = found("warrant-2");
+    for (issuer, why) in [
+        (issuer_of(&first, 0), "the issuer's warrant expired"),
+        (issuer_of(&other, 1_000), "it is of cell"),
+    ] {
+        let code = overlay::Code::new(invitation_by(&issuer, 500, 500), &[address_of(&one)]);
+        let home = Home::new("warrant-3");
+        let joined = Machine::join(&home.0, code.unwrap().text().reveal(), ANYWHERE);
+        let refused = joined.unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
     one.stop().unwrap();
 }

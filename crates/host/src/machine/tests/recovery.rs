@@ -6,20 +6,29 @@ use super::{
     cells::{ANYWHERE, HOUR, hasty_cell, key_of, members, start_hasty, until},
     *,
 };
-use crate::{Recovered, Recoverer};
+use crate::{Failure, Recovered, Recoverer, Root};
 
 /// Without waiting for promises that nobody has made.
 fn recoverer(machine: &Machine) -> Recoverer {
     Recoverer { quiet: std::time::Duration::ZERO, ..machine.recoverer() }
 }
 
-fn refusal(machine: &Machine, authority: Option<&Path>, is_accepted: bool) -> String {
-    recoverer(machine).recover(authority, is_accepted).unwrap_err().to_string()
+fn refusal(machine: &Machine, is_accepted: bool) -> String {
+    recoverer(machine).recover(is_accepted, None).unwrap_err().to_string()
+}
+
+/// What the root key in a file says to what is to be signed here.
+fn signed(machine: &Machine, root: &Path) -> Result<String, Failure> {
+    let Recovered::Sign(what) = recoverer(machine).recover(true, None).unwrap() else {
+        panic!("it is not signed yet");
+    };
+    Root::open(root, &mut |_| panic!("it lies open"))?.rescue(machine.directory(), &what)
 }
 
 #[track_caller]
-fn recover(machine: &Machine, authority: &Path) -> Recovered {
-    recoverer(machine).recover(Some(authority), true).unwrap()
+fn recover(machine: &Machine, root: &Path) -> Recovered {
+    let rescue = signed(machine, root).unwrap();
+    recoverer(machine).recover(true, Some(&rescue)).unwrap()
 }
 
 fn join_hasty(inviting: &Home, name: &str) -> (Home, Machine) {
@@ -33,16 +42,18 @@ fn join_hasty(inviting: &Home, name: &str) -> (Home, Machine) {
 #[test]
 fn a_cell_that_has_lost_two_of_four_voters_goes_on_from_a_survivor() {
     let mut cell = hasty_cell("lost", 4);
-    let kept = Home::new("lost-authority");
+    let kept = Home::new("lost-root");
     fs::create_dir(&kept.0).unwrap();
-    let authority = kept.0.join("authority");
-    fs::copy(cell[0].0.0.join("authority"), &authority).unwrap();
+    let root = kept.0.join("root");
+    fs::copy(cell[0].0.0.join("root"), &root).unwrap();
+    let issuer = kept.0.join("issuer");
+    fs::copy(cell[0].0.0.join("issuer"), &issuer).unwrap();
     let work = mkdir(&cell[2].1, &FileId::ROOT, "work");
     for number in 0..20 {
         mkdir(&cell[2].1, &work, &format!("{number:02}"));
     }
     let before = names(&cell[3].1, &work);
-    let why = refusal(&cell[2].1, Some(&authority), true);
+    let why = refusal(&cell[2].1, true);
     assert!(why.contains("4 of 4 members of the group answer"), "{why}");
     // The founder and one more, disks and all.
     for (home, machine) in cell.drain(..2) {
@@ -50,16 +61,16 @@ fn a_cell_that_has_lost_two_of_four_voters_goes_on_from_a_survivor() {
         drop(home);
     }
     let (third, three) = &cell[0];
-    let why = refusal(three, None, true);
-    assert!(why.contains("--authority"), "{why}");
-    let why = refusal(three, Some(&third.0.join("key")), true);
-    assert!(why.contains("not the key of this cell's authority"), "{why}");
-    let why = refusal(three, Some(&authority), false);
+    let why = signed(three, &third.0.join("root")).unwrap_err().to_string();
+    assert!(why.contains("--root"), "{why}");
+    let why = signed(three, &third.0.join("key")).unwrap_err().to_string();
+    assert!(why.contains("not the root key of this cell"), "{why}");
+    let why = refusal(three, false);
     assert!(why.contains("2 of 4 members") && why.contains("--accept-loss"), "{why}");
     assert_eq!(members(three), 4, "nothing has happened yet");
-    let waiting = three.recoverer().recover(Some(&authority), true).unwrap();
+    let waiting = three.recoverer().recover(true, None).unwrap();
     assert!(matches!(waiting, Recovered::Wait(1..=30)), "{waiting:?}");
-    let Recovered::Done { number, survivors, told, .. } = recover(three, &authority) else {
+    let Recovered::Done { number, survivors, told, .. } = recover(three, &root) else {
         panic!("nobody waits");
     };
     assert_eq!((number, &survivors[..], told), (1, &[key_of(&cell[1].1)][..], 1));
@@ -68,10 +79,10 @@ fn a_cell_that_has_lost_two_of_four_voters_goes_on_from_a_survivor() {
     mkdir(three, &work, "after");
     assert_eq!(names(&cell[1].1, &work).len(), 21, "the other survivor follows");
     mkdir(&cell[1].1, &work, "by-four");
-    let why = refusal(three, Some(&authority), true);
+    let why = refusal(three, true);
     assert!(why.contains("1 of 1 members"), "it is not done twice: {why}");
     // With two that join there are four again.
-    fs::copy(&authority, third.0.join("authority")).unwrap();
+    fs::copy(&issuer, third.0.join("issuer")).unwrap();
     let more = ["lost-5", "lost-6"].map(|name| join_hasty(&cell[0].0, name));
     cell.extend(more);
     until("growing", || cell.iter().all(|(_, machine)| members(machine) == 4));
@@ -95,7 +106,7 @@ fn a_cell_that_has_lost_two_of_four_voters_goes_on_from_a_survivor() {
 #[test]
 fn members_that_were_given_up_and_come_back_follow_and_can_not_fork() {
     let mut cell = hasty_cell("back", 4);
-    let authority = cell[0].0.0.join("authority");
+    let root = cell[0].0.0.join("root");
     let work = mkdir(&cell[0].1, &FileId::ROOT, "work");
     mkdir(&cell[0].1, &work, "early");
     assert_eq!(names(&cell[3].1, &work), ["early"]);
@@ -108,7 +119,7 @@ fn members_that_were_given_up_and_come_back_follow_and_can_not_fork() {
         })
         .collect();
     let (first, one) = cell.remove(0);
-    assert!(matches!(recover(&one, &authority), Recovered::Done { number: 1, .. }));
+    assert!(matches!(recover(&one, &root), Recovered::Done { number: 1, .. }));
     mkdir(&one, &work, "alone");
     // While it is away they would be a quorum, had they not been given up. Two of them hear of it in time.
     let two = start_hasty(&homes[0]);

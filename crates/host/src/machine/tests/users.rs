@@ -48,7 +48,7 @@ fn agree(machine: &Machine, home: &Home, keys: &Home, name: &str) -> Result<Stri
 /// directory in which all may work.
 fn named(name: &str) -> (Home, Machine, Home, FileId) {
     let home = Home::new(&format!("{name}-1"));
-    Machine::init_for(&home.0, Some(ANYWHERE), patrons(&["root"])).unwrap();
+    Machine::init_for(&home.0, Some(ANYWHERE), patrons(&["root"]), &home.0.join("root")).unwrap();
     let machine = Machine::start(&home.0).unwrap();
     let keys = Home::new(&format!("{name}-keys"));
     assert_eq!(make(&machine, &Actor::ROOT, &FileId::ROOT, "early"), Err(NOT_YOURS));
@@ -167,11 +167,11 @@ fn where_users_have_to_agree_no_machine_joins_that_acts_for_any() {
     assert!(refused.contains("--users"), "{refused}");
     let refused = Machine::invite_for(&first.0, HOUR, Some(Patrons::Any)).unwrap_err().to_string();
     assert!(refused.contains("named and agree"), "{refused}");
-    // The authority's key alone is not enough either.
-    let authority = crate::key::read(&first.0.join("authority")).unwrap();
+    // An issuer's key alone is not enough either.
+    let issuer = super::cells::issuer_of(&first, 1_000);
     let (later, patrons) = (crate::cell::seconds_now() + 1_000, Patrons::Any);
     let terms = Terms { expires: later, certificate_expires_max: later, patrons };
-    let invitation = Invitation::new(&authority, [9; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer, [9; 32], terms).unwrap();
     let address = one.standing().group.address.unwrap();
     let code = overlay::Code::new(invitation, &[address]).unwrap();
     let home = Home::new("any-2");
