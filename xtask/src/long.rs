@@ -39,6 +39,12 @@ const FSX: Need = Need {
     source: "cargo install --locked --debug --root target/tools fsx --version 0.3.2",
 };
 
+const NFS: Need = Need {
+    what: "a server of NFS that needs no kernel's (Debian's package starts one: not on a computer where that is not wanted)",
+    probe: &["ganesha.nfsd", "-v"],
+    source: "apt-get install --no-install-recommends nfs-ganesha-vfs libnfs-utils",
+};
+
 /// Tests on mounts are ended after ten minutes, if `CROFT_TEST_MINUTES` does not say more.
 static RUNS: &[Run] = &[
     Run {
@@ -211,6 +217,12 @@ static RUNS: &[Run] = &[
         shows: "ten thousand that call cost a machine little, and a friend is served meanwhile",
         needs: &[],
         words: "env CROFT_CONNECTIONS=10000 cargo test --release -p host --lib -- --nocapture a_crowd_costs",
+    },
+    Run {
+        name: "nfs",
+        shows: "a user-space server of NFS exports the tree on loopback, and a client reads it",
+        needs: &[NFS],
+        words: "cargo test --locked -p cli --test mounted -- --nocapture a_server_of_nfs",
     },
     Run {
         name: "bench",

@@ -477,6 +477,7 @@ impl Running {
         let room_bytes = room.map(|room| room.blocks_available * u64::from(room.block_size));
         let kept = host::Keepsakes::of(self.machine.directory()).kept();
         serde_json::json!({
+            "cell": standing.cell,
             "client": standing.client,
             "group": standing.group,
             "machines": standing.machines,

@@ -29,7 +29,8 @@ pub fn text(home: &Path, status: &Value) -> String {
         false => line("leases", format!("{} held", client["leases"])),
     }
     line("remembered", format!("{} files and names", client["facts"]));
-    line("cell", cell.summary());
+    let name = status["cell"].as_str().unwrap_or_default();
+    line("cell", format!("{name}: {}", cell.summary()));
     // Where all act for any user, it is said once.
     let differ =
         cell.machines.iter().any(|machine| !machine.users().is_empty() && !machine.is_for_any());

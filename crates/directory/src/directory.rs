@@ -447,6 +447,12 @@ impl Directory {
         }
     }
 
+    /// The file with an inode number, if it came to be since the changes were last asked for: whoever stores them
+    /// knows the others.
+    pub fn newborn(&self, serial: u64) -> Option<&FileId> {
+        self.records.newborn(serial)
+    }
+
     /// A digest of everything that members must agree on, between commands. Takes as long as there are
     /// leases and sessions; records are summed up as they change.
     pub fn digest(&self) -> Digest {

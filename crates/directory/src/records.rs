@@ -74,6 +74,8 @@ pub(crate) struct Records {
     /// Where commands have changed something that the shell has not stored yet, if it stores anything.
     /// Bounded by the shell: it stores what there is when this is long.
     changes: Option<BTreeSet<Key>>,
+    /// By inode number, the files among these changes that the store has never heard of.
+    newborn: BTreeMap<u64, FileId>,
 }
 
 struct Change {
@@ -100,6 +102,7 @@ impl Records {
             log: Vec::new(),
             hot: None,
             changes: is_stored.then(BTreeSet::new),
+            newborn: BTreeMap::new(),
         }
     }
 
@@ -115,9 +118,12 @@ impl Records {
         sum: [u64; WORDS],
         is_stored: bool,
     ) -> Records {
-        let changes = is_stored.then(|| records.iter().map(|(key, _)| key.clone()).collect());
-        let resident = records.into_iter().collect();
-        Records { resident, sum: Sum::of(sum), changes, ..Records::new(is_stored) }
+        let mut whole = Records { sum: Sum::of(sum), ..Records::new(is_stored) };
+        for (key, record) in records {
+            whole.note_change(&key, None, Some(&record));
+            whole.resident.insert(key, record);
+        }
+        whole
     }
 
     /// What is under a key, if it is at hand whether anything is.
@@ -268,15 +274,31 @@ impl Records {
         if let Some(after) = after {
             self.sum.add(&key, after);
         }
-        if let Some(changes) = &mut self.changes {
-            changes.insert(key);
+        self.note_change(&key, before, after);
+    }
+
+    fn note_change(&mut self, key: &Key, before: Option<&Record>, after: Option<&Record>) {
+        let Some(changes) = &mut self.changes else { return };
+        changes.insert(key.clone());
+        match (before, after) {
+            (None, Some(Record::File(file))) => {
+                self.newborn.insert(file.serial, key.file.clone());
+            }
+            (Some(Record::File(file)), None) => _ = self.newborn.remove(&file.serial),
+            _ => {}
         }
+    }
+
+    /// The file with an inode number, if it came to be since the changes were last asked for.
+    pub(crate) fn newborn(&self, serial: u64) -> Option<&FileId> {
+        self.newborn.get(&serial)
     }
 
     /// What has changed since this was last asked, between commands.
     pub(crate) fn changes(&mut self) -> Vec<(Key, Option<Record>)> {
         assert!(self.log.is_empty() && self.hot.is_none(), "nothing is half done");
         let keys = self.changes.as_mut().map(std::mem::take).into_iter().flatten();
+        self.newborn.clear();
         // Nothing is let go of before it is stored.
         let with_record = |key: Key| {
             let record = self.resident.get(&key).cloned();

@@ -172,6 +172,8 @@ pub(crate) enum Errand {
         /// How many.
         length: u64,
     },
+    /// "Which file has this number?"
+    Find(u64),
     /// "What you sent of this file is not what the directory says. Look at it."
     Look(FileId),
     /// "Who is that?"
@@ -226,6 +228,8 @@ pub(crate) enum Answer {
     Refused(String),
     /// "These."
     Bytes(Vec<u8>),
+    /// "This one", if any.
+    File(Option<FileId>),
     /// "I will, soon."
     Looking,
     /// "This one."

@@ -9,6 +9,7 @@ use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
     },
     thread,
     time::Duration,
@@ -26,7 +27,7 @@ use overlay::Profile;
 use wire::Message;
 
 use crate::{
-    cell::{Done, Plea},
+    cell::{Answer, Done, Plea},
     clock::Clock,
     group::Post,
     mailbox::Mailbox,
@@ -36,6 +37,8 @@ use crate::{
 pub const CALL_MAX: Duration = Duration::from_secs(60);
 /// And when the machine is about to stop: with too many others gone, nobody would ever answer.
 const CALL_LAST_MAX: Duration = Duration::from_secs(15);
+/// How long whoever knows only the number of a file waits.
+const FIND_MAX: Duration = Duration::from_secs(3);
 /// Whoever is at work for longer than this waits for the disk.
 const SLOW: Duration = Duration::from_secs(1);
 /// While something is under way, deadlines are looked at as often as this.
@@ -336,6 +339,13 @@ impl Desk {
             leases: client.lease_count(),
             facts: client.fact_count(),
         }
+    }
+
+    /// The file with an inode number, as far as this machine's member of the group has heard.
+    pub(crate) fn find(&self, serial: u64) -> Result<Answer, crate::Failure> {
+        let (reply, found) = mpsc::sync_channel(1);
+        self.group.post(Post::Find { serial, reply });
+        found.recv_timeout(FIND_MAX).map_err(|_| crate::Failure::Stopped)
     }
 
     /// The group has said something.

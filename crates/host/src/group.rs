@@ -78,6 +78,8 @@ pub(crate) enum Post {
     Rescue { rescue: Sealed<Rescue>, reply: SyncSender<Answer> },
     /// Somebody shows how the members have changed.
     Changes(Vec<Decision>),
+    /// Somebody wants to know which file has this inode number.
+    Find { serial: u64, reply: SyncSender<Answer> },
     /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
     Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
@@ -190,6 +192,7 @@ impl Group {
                     Post::Renewed(renewal) => self.on_renewed(renewal, &mut out),
                     // Whoever asked may be gone.
                     Post::Survivor(reply) => _ = reply.try_send(self.survivor()),
+                    Post::Find { serial, reply } => _ = reply.try_send(self.find(serial)?),
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
                     Post::Changes(changes) => self.on_changes(changes, &mut out),
                     Post::Survey(reply) => surveyors.push(reply),
@@ -235,6 +238,19 @@ impl Group {
             }
         }
         self.checkpoint()
+    }
+
+    /// The file with an inode number, as far as this machine has heard.
+    fn find(&self, serial: u64) -> Result<Answer, Failure> {
+        if !self.member.replica().is_member() {
+            return Ok(Answer::Refused(
+                "this machine has no vote; ask a member of the group".into(),
+            ));
+        }
+        match self.member.directory().newborn(serial) {
+            Some(file) => Ok(Answer::File(Some(file.clone()))),
+            None => self.store.file(serial).map(Answer::File),
+        }
     }
 
     /// How long to wait for letters.

@@ -30,7 +30,7 @@ use std::{
 use client::{Call, Settings};
 use directory::{Actor, Refusal};
 use node::Seating;
-use overlay::{Code, Consent, Patrons, Text};
+use overlay::{Cell, Code, Consent, Patrons, Text};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::{
@@ -60,6 +60,7 @@ pub struct Machine {
     content: Arc<Content>,
     standing: Arc<Mutex<group::Standing>>,
     lookout: Option<Lookout>,
+    cell: String,
     inbox: Arc<Mailbox<Post>>,
     neighbours: Arc<Neighbours>,
     threads: Vec<JoinHandle<()>>,
@@ -76,6 +77,8 @@ struct Identity {
 /// How a machine stands.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Standing {
+    /// The name of its cell.
+    pub cell: String,
     /// Its client.
     pub client: desk::Standing,
     /// Its group.
@@ -217,7 +220,7 @@ impl Machine {
         let inbox = Arc::new(Mailbox::new(posts_max));
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
         let membership = Membership::read(directory)?.renewed(directory)?;
-        let client = membership.client;
+        let (client, cell) = (membership.client, Cell::of(&membership.authority).to_string());
         let neighbours = Arc::new(Neighbours::default());
         let beside = Arc::clone(&neighbours);
         // What the kernel remembers, others may change.
@@ -253,6 +256,7 @@ impl Machine {
         let server = server.map_err(Failure::of("can't start a thread for", directory))?;
         Ok(Machine {
             directory: directory.to_path_buf(),
+            cell,
             desk,
             content,
             standing,
@@ -291,6 +295,11 @@ impl Machine {
     /// The bytes of files on it.
     pub fn content(&self) -> &Arc<Content> {
         &self.content
+    }
+
+    /// The name of its cell, as people are told it.
+    pub fn cell(&self) -> &str {
+        &self.cell
     }
 
     /// The other machines of its cell.
@@ -353,8 +362,8 @@ impl Machine {
         }
         let refused = network.map(|network| network.refused);
         let users = group.users();
-        let powers = Powers::of(&self.directory);
-        Standing { client: self.desk.standing(), group, machines, users, refused, powers }
+        let (cell, powers) = (self.cell.clone(), Powers::of(&self.directory));
+        Standing { cell, client: self.desk.standing(), group, machines, users, refused, powers }
     }
 
     /// Makes everything safe and stops.

@@ -194,6 +194,51 @@ impl Neighbours {
         Ok((key, base::decode(&answer?, ANSWER_BYTES_MAX)?))
     }
 
+    /// The file with an inode number, for whoever has heard of that alone. Nobody has to be trusted with the answer:
+    /// whoever asks sees whether a file that is named has that number. That there is none is believed when so many
+    /// members say so that at least one of them does not lie.
+    pub fn file(
+        &self,
+        serial: u64,
+        has_number: impl Fn(&FileId) -> bool,
+    ) -> Result<Option<FileId>, Failure> {
+        let (network, desk, (members, others)) = {
+            let known = self.known();
+            let is_other = |key: &&PublicKey| known.machines.values().any(|one| one.key == **key);
+            let others: Vec<_> = known.members.iter().filter(is_other).copied().collect();
+            (known.network.upgrade(), known.desk.upgrade(), (known.members.len(), others))
+        };
+        let enough = members.saturating_sub(1) / 3 + 1;
+        let ask = |member: &PublicKey| -> Result<Answer, Failure> {
+            let network = network.as_ref().ok_or(Failure::Stopped)?;
+            let answer = network.ask(member, base::encode(&Errand::Find(serial)), PATIENCE / 4)?;
+            Ok(base::decode(&answer, ANSWER_BYTES_MAX)?)
+        };
+        let here = desk.into_iter().map(|desk| desk.find(serial));
+        let mut denials = 0;
+        for answer in here.chain(others.iter().map(ask)) {
+            match answer {
+                Ok(Answer::File(Some(file))) if has_number(&file) => return Ok(Some(file)),
+                Ok(Answer::File(None)) => denials += 1,
+                _ => {}
+            }
+        }
+        match denials >= enough {
+            true => Ok(None),
+            false => {
+                let what = "too few members of the group answer; look at `croft status`";
+                Err(Failure::Unfit(what.into()))
+            }
+        }
+    }
+
+    /// Another machine knows a file only by its inode number.
+    pub(crate) fn find_here(&self, serial: u64) -> Answer {
+        let desk = self.known().desk.upgrade();
+        let found = desk.ok_or(Failure::Stopped).and_then(|desk| desk.find(serial));
+        found.unwrap_or_else(|failure| Answer::Refused(failure.to_string()))
+    }
+
     /// Another machine wants something done to the bytes of a file here.
     pub(crate) fn serve(&self, from: &PublicKey, plea: Plea<'_>) -> Answer {
         let Some(_turn) = Turn::of(&self.pleas) else { return Answer::Done(Done::Busy) };

@@ -44,6 +44,9 @@ pub struct Store {
     database: Database,
     /// And the checkpoint.
     records: Keyspace,
+    /// Which file has which inode number: for whoever knows a file by that alone, as a file handle does. Neither ever
+    /// changes.
+    serials: Keyspace,
 }
 
 impl Store {
@@ -62,7 +65,8 @@ impl Store {
             error => failed(error),
         })?;
         let records = keyspace(&database, "records", RECORDS_BYTES)?;
-        Ok(Store { path: path.into(), database, records })
+        let serials = keyspace(&database, "serials", OTHERS_BYTES)?;
+        Ok(Store { path: path.into(), database, records, serials })
     }
 
     /// The last checkpoint: up to which mark of the log it goes, and what was saved with it.
@@ -85,11 +89,20 @@ impl Store {
     ) -> Result<(), Failure> {
         let mut batch = self.database.batch().durability(Some(PersistMode::SyncAll));
         for (key, record) in changes {
+            let bytes = key::encode(&key);
             match record {
                 Some(record) => {
-                    batch.insert(&self.records, key::encode(&key), base::encode(&record))
+                    if let Record::File(file) = &record {
+                        batch.insert(&self.serials, file.serial.to_be_bytes(), &*bytes);
+                    }
+                    batch.insert(&self.records, bytes, base::encode(&record));
                 }
-                None => batch.remove(&self.records, key::encode(&key)),
+                None => {
+                    if let Some(Record::File(file)) = self.get(&key)? {
+                        batch.remove(&self.serials, file.serial.to_be_bytes());
+                    }
+                    batch.remove(&self.records, bytes);
+                }
             }
         }
         let mut checkpoint = mark.to_le_bytes().to_vec();
@@ -120,9 +133,7 @@ impl Store {
     pub fn load(&self, absent: &Absent) -> Result<Loaded, Failure> {
         let mut loaded = Loaded::default();
         for key in &absent.keys {
-            let found = self.records.get(key::encode(key)).map_err(failed)?;
-            let record = found.map(|value| self.record(key, &value)).transpose()?;
-            loaded.records.push((key.clone(), record));
+            loaded.records.push((key.clone(), self.get(key)?));
         }
         for (directory, after) in &absent.pages {
             loaded.pages.push(self.page(directory, after.clone())?);
@@ -131,6 +142,19 @@ impl Store {
             loaded.everything = Some(self.records().collect::<Result<_, Failure>>()?);
         }
         Ok(loaded)
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<Record>, Failure> {
+        let found = self.records.get(key::encode(key)).map_err(failed)?;
+        found.map(|value| self.record(key, &value)).transpose()
+    }
+
+    /// The file with an inode number, if it is stored.
+    pub fn file(&self, serial: u64) -> Result<Option<FileId>, Failure> {
+        let found = self.serials.get(serial.to_be_bytes()).map_err(failed)?;
+        let key = found.map(|bytes| key::decode(&bytes)).transpose();
+        let key = key.map_err(|malformed| self.damaged(&malformed.to_string()))?;
+        Ok(key.map(|key| key.file))
     }
 
     fn page(&self, directory: &FileId, after: Option<Name>) -> Result<Page, Failure> {

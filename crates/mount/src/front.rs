@@ -98,8 +98,8 @@ pub struct Purpose {
 /// How something is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
-    /// Whoever writes may not leave a file that runs as somebody else.
-    pub tames: bool,
+    /// Who writes, if they may not leave a file that runs as somebody else.
+    pub tamed_by: Option<Caller>,
     /// At the end, wherever that is.
     pub appends: bool,
 }

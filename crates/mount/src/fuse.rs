@@ -88,6 +88,7 @@ impl Filesystem for Front {
             InitFlags::FUSE_DO_READDIRPLUS,
             InitFlags::FUSE_READDIRPLUS_AUTO,
             InitFlags::FUSE_CACHE_SYMLINKS,
+            InitFlags::FUSE_EXPORT_SUPPORT,
             InitFlags::FUSE_HANDLE_KILLPRIV_V2,
         ];
         for flag in wanted {
@@ -395,7 +396,7 @@ impl Filesystem for Front {
 
     fn write(
         &self,
-        _request: &Request,
+        request: &Request,
         inode: INodeNo,
         _handle: FileHandle,
         offset: u64,
@@ -407,7 +408,9 @@ impl Filesystem for Front {
     ) {
         caught("write", || {
             let manner = Manner {
-                tames: write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+                tamed_by: write_flags
+                    .contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID)
+                    .then(|| caller(request)),
                 // What comes from mapped memory has its place.
                 appends: has(flags.0, OFlags::APPEND)
                     && !write_flags.contains(WriteFlags::FUSE_WRITE_CACHE),
@@ -655,7 +658,7 @@ impl Filesystem for Front {
 
     fn fallocate(
         &self,
-        _request: &Request,
+        request: &Request,
         inode: INodeNo,
         _handle: FileHandle,
         offset: u64,
@@ -673,7 +676,10 @@ impl Filesystem for Front {
                 flags if flags == Flags::ZERO_RANGE | Flags::KEEP_SIZE => Allocation::ZeroKeep,
                 _ => return reply.error(errno(Errno::OPNOTSUPP)),
             };
-            reply_empty(reply, self.tree.fallocate(inode.0, offset, length, what));
+            reply_empty(
+                reply,
+                self.tree.fallocate(inode.0, (offset, length), what, &caller(request)),
+            );
         });
     }
 
@@ -706,7 +712,7 @@ impl Filesystem for Front {
 
     fn copy_file_range(
         &self,
-        _request: &Request,
+        request: &Request,
         from: INodeNo,
         _from_handle: FileHandle,
         from_offset: u64,
@@ -718,7 +724,8 @@ impl Filesystem for Front {
         reply: ReplyWrite,
     ) {
         caught("copy_file_range", || {
-            match self.tree.copy((from.0, from_offset), (to.0, to_offset), len) {
+            let (from, to) = ((from.0, from_offset), (to.0, to_offset));
+            match self.tree.copy(from, to, len, &caller(request)) {
                 Ok(copied) => reply.written(u32::try_from(copied).unwrap_or(u32::MAX)),
                 Err(error) => reply.error(errno(error)),
             }

@@ -82,6 +82,7 @@ pub struct Tree {
     desk: Arc<Desk>,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
+    cell: String,
     /// Others may have the same tree, on other machines.
     is_shared: bool,
     settings: Settings,
@@ -143,6 +144,7 @@ impl Tree {
             losses: AtomicU64::new(desk.losses()),
             desk,
             content,
+            cell: machine.cell().to_owned(),
             is_shared: neighbours.can_be(),
             neighbours,
             settings,
@@ -177,6 +179,11 @@ impl Tree {
         };
         tree.look_at_room();
         tree
+    }
+
+    /// The name of the cell whose tree it is.
+    pub fn cell(&self) -> &str {
+        &self.cell
     }
 
     /// Lets the kernel use backing files by itself, as far as it can.

@@ -59,7 +59,7 @@ fn machine(room_bytes: Value, group: Value) -> Value {
     let client = json!({ "session": 4_294_967_296u64, "pending": 3, "leases": 1, "facts": 456 });
     let this = json!({ "is_this": true, "is_leader": true, "addresses": [] });
     json!({
-        "client": client, "group": all, "machines": [peer(1, &this)], "refused": null,
+        "cell": "1c80195684662021", "client": client, "group": all, "machines": [peer(1, &this)], "refused": null,
         "mounts": ["/mnt/croft"], "mount_wanted": "/mnt/croft", "room_bytes": room_bytes,
         "recovery_files": 0,
     })

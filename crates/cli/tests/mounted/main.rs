@@ -17,6 +17,7 @@ mod draw;
 mod watch;
 
 mod bytes;
+mod handles;
 mod live;
 mod locks;
 mod names;

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use crate::cell::{Cell, can_mount, needs, needs_root, text};
+use crate::cell::{Cell, can_mount, needs, needs_root, shell, text};
 
 const ALICE: u32 = 61_001;
 const BOB: u32 = 61_002;
@@ -113,6 +113,68 @@ fn the_bits_that_lend_an_identity_go_when_somebody_else_writes() {
     }
     let line = "touch g; chmod 2755 g; stat -c %a g; chgrp 61001 g; stat -c %a g";
     assert_eq!(run_as(ALICE, true, &cell.path, line).unwrap(), "2755\n755\n");
+}
+
+#[test]
+fn they_go_in_whichever_way_somebody_else_changes_the_bytes() {
+    let Some(cell) = cell() else { return };
+    let ways = [
+        "echo x >> f",
+        "truncate -s 5000 f",
+        "truncate -s 500000 f",
+        ": > f",
+        "fallocate -l 400000 f",
+        "fallocate --keep-size -l 400000 f",
+        "fallocate --punch-hole -o 0 -l 4096 f",
+        "fallocate --zero-range -o 0 -l 8192 f",
+        "dd if=f of=f bs=4096 count=1 seek=1 conv=notrunc status=none",
+    ];
+    // The group's bit stays to its members where nobody of it may run the file, as on a local disk.
+    let modes = [(0o6666, false, 0o666), (0o6676, true, 0o676), (0o6766, false, 0o766)];
+    let modes = modes.into_iter().chain([(0o6777, false, 0o777), (0o2666, true, 0o2666)]);
+    for (before, is_in_team, after) in modes {
+        for (size, way) in
+            [10_000, 300_000].into_iter().flat_map(|size| ways.map(|way| (size, way)))
+        {
+            let path = cell.at("f");
+            fs::write(&path, vec![b'x'; size]).unwrap();
+            set(&path, ALICE, TEAM, before);
+            run_as(BOB, is_in_team, &cell.path, way).unwrap();
+            assert_eq!(mode(&path), after, "{before:o}, {size} bytes, {way}");
+            fs::remove_file(&path).unwrap();
+        }
+    }
+    // The superuser changes nothing but the bytes.
+    let path = cell.at("f");
+    for way in ways {
+        fs::write(&path, [b'x'; 10_000]).unwrap();
+        set(&path, ALICE, TEAM, 0o6777);
+        shell(&cell.path, way);
+        assert_eq!(mode(&path), 0o6777, "{way}");
+    }
+}
+
+#[test]
+fn they_go_on_every_machine_when_somebody_writes_through_one() {
+    let Some(one) = can_mount().then(Cell::open).flatten().filter(|_| needs_root()) else { return };
+    let mut other = Cell::idle(None);
+    let code = text(&one.ask(&["invite"]).stdout);
+    assert!(other.ask(&["join", code.trim()]).status.success());
+    other.start(&[]);
+    fs::set_permissions(&one.path, fs::Permissions::from_mode(0o777)).unwrap();
+    let ways = ["echo x >> f", "truncate -s 5000 f", ": > f", "fallocate -l 40000000 f"];
+    // The larger one is live where it was written: the kernel there writes it by itself.
+    for (size, way) in [10_000, 20 << 20].into_iter().flat_map(|size| ways.map(|way| (size, way))) {
+        for (writer, reader) in [(&one, &other), (&other, &one)] {
+            fs::write(one.at("f"), vec![b'x'; size]).unwrap();
+            set(&one.at("f"), ALICE, ALICE, 0o6777);
+            assert_eq!(mode(&reader.at("f")), 0o6777);
+            run_as(BOB, false, &writer.path, way).unwrap();
+            assert_eq!(mode(&writer.at("f")), 0o777, "{size} bytes, {way}");
+            assert_eq!(mode(&reader.at("f")), 0o777, "{size} bytes, {way}");
+            fs::remove_file(one.at("f")).unwrap();
+        }
+    }
 }
 
 #[test]

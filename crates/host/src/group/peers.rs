@@ -194,7 +194,7 @@ impl Reception for Door {
                 self.inbox.post(Post::Changes(changes));
                 Answer::Heard
             }
-            Ok(Errand::Read { .. } | Errand::Look(_) | Errand::Do { .. })
+            Ok(Errand::Read { .. } | Errand::Find(_) | Errand::Look(_) | Errand::Do { .. })
                 if !self.is_neighbour(from) =>
             {
                 Answer::Refused("only machines of the cell may read".into())
@@ -202,6 +202,7 @@ impl Reception for Door {
             Ok(Errand::Read { serial, offset, length }) => {
                 neighbours::piece(&self.content, serial, offset, length)
             }
+            Ok(Errand::Find(serial)) => self.neighbours.find_here(serial),
             Ok(Errand::Look(file)) => self.neighbours.look(file),
             Ok(Errand::Do { serial, file, who, deed }) => {
                 let (users, file) = (&Users::Any, &file);

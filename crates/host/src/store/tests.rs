@@ -36,6 +36,24 @@ fn key(id: &str, text: Option<&str>) -> Key {
 }
 
 #[test]
+fn a_file_is_found_by_its_number_as_long_as_it_is_stored() {
+    let scratch = Scratch::new("store");
+    let (one, other) = (key("1.2", None), key("1.3", None));
+    let store = Store::open(&scratch.path).unwrap();
+    let changes = vec![(one.clone(), Some(file(7))), (other.clone(), Some(file(8)))];
+    store.save(1, b"", changes).unwrap();
+    let found = |store: &Store| [7, 8, 9].map(|serial| store.file(serial).unwrap());
+    assert_eq!(found(&store), [Some(one.file.clone()), Some(other.file.clone()), None]);
+    store.save(2, b"", vec![(one.clone(), None)]).unwrap();
+    assert_eq!(found(&store), [None, Some(other.file.clone()), None]);
+    drop(store);
+    let store = Store::open(&scratch.path).unwrap();
+    assert_eq!(found(&store), [None, Some(other.file), None]);
+    store.replace(3, b"", vec![(one.clone(), Some(file(9)))]).unwrap();
+    assert_eq!(found(&store), [None, None, Some(one.file)]);
+}
+
+#[test]
 fn what_is_saved_is_loaded_also_after_opening_again() {
     let scratch = Scratch::new("store");
     let (own, named) = (key("1.2", None), key("1.2", Some("a")));

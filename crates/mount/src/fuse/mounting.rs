@@ -33,6 +33,8 @@ const SYNC_THREADS: usize = 2;
 const SHARED_THREADS: usize = 16;
 /// As what it is mounted.
 const NAME: &str = "croft";
+/// And from where: this, and the name of the cell.
+const SOURCE: &str = "croft:";
 
 /// How a tree is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ impl Mount {
         }
         let mut config = Config::default();
         config.mount_options = vec![
-            MountOption::FSName(NAME.to_owned()),
+            MountOption::FSName(format!("{SOURCE}{}", tree.cell())),
             MountOption::Subtype(NAME.to_owned()),
             MountOption::DefaultPermissions,
         ];
@@ -298,7 +300,9 @@ fn is_croft_last(mounts: &[u8], path: &Path) -> bool {
         Some((source, fields.next()?)).filter(|_| unescaped(target) == path)
     });
     // The superuser mounts without a helper, and then the kernel is not told of the second name.
-    found.is_some_and(|found| found.1 == b"fuse.croft" || found == (NAME.as_bytes(), b"fuse"))
+    found.is_some_and(|found| {
+        found.1 == b"fuse.croft" || found.0.starts_with(SOURCE.as_bytes()) && found.1 == b"fuse"
+    })
 }
 
 /// A path, in which spaces and the like are written as a backslash and three octal digits.
@@ -344,10 +348,10 @@ mod tests {
 
     #[test]
     fn a_croft_is_found_if_nothing_covers_it_whatever_its_path() {
-        let mounts = b"croft /a\\040b fuse.croft rw 0 0\n\
-            croft /c fuse rw 0 0\n\
+        let mounts = b"croft:1f /a\\040b fuse.croft rw 0 0\n\
+            croft:1f /c fuse rw 0 0\n\
             tmpfs /c tmpfs rw 0 0\n\
-            croft /d\\13 fuse rw 0 0\n\
+            croft:1f /d\\13 fuse rw 0 0\n\
             other /e fuse rw 0 0\n\n";
         let is_croft = |path: &str| is_croft_last(mounts, Path::new(path));
         assert!(is_croft("/a b") && is_croft("/d\\13"));

@@ -120,6 +120,7 @@ impl Tree {
 
     fn truncate(&self, inode: u64, size: u64, caller: &Caller) -> Result<(), Errno> {
         let hold = self.hold(inode)?;
+        self.tame_for(&hold, &mut hold.lock(), caller)?;
         let need = if size == 0 && self.is_shared { Need::Replace } else { Need::Write };
         let mut inner = loop {
             if self.is_shared {

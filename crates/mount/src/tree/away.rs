@@ -13,7 +13,7 @@ use lease::Client;
 
 use crate::{
     errno,
-    front::{Change, Errno},
+    front::{Change, Errno, Manner},
 };
 
 use super::{
@@ -119,14 +119,14 @@ impl Tree {
         open: &Open,
         offset: Option<u64>,
         data: &[u8],
-        tames: bool,
+        manner: &Manner,
     ) -> Result<usize, Errno> {
         let content = self.desk.holds(&open.file, false);
         if content.is_some_and(|content| self.home_elsewhere(&content).is_some()) {
             // Whoever is at home does not see who writes.
             let mut inner = open.lock();
-            if tames && inner.has_suid {
-                self.tame(open, &mut inner)?;
+            if let Some(caller) = manner.tamed_by.filter(|_| inner.has_suid) {
+                self.tame(open, &mut inner, &caller)?;
             }
             if inner.has_capability {
                 self.drop_capability(open, &mut inner)?;

@@ -14,20 +14,20 @@ use std::{
 
 use base::Digest;
 use client::{Call, Failure};
-use directory::{
-    Act, Actor, Refusal, Sort,
-    operation::Changes,
-    record::{Access, Content},
-};
+use directory::{Act, Actor, Refusal, Sort, operation::Changes, record::Content};
 use host::Neighbours;
 
-use crate::{errno, front::Errno};
+use crate::{
+    errno,
+    front::{Caller, Change, Errno},
+};
 
 use super::{
     Tree,
     data::read_file,
     home::Stay,
     opens::{Inner, Open},
+    who,
 };
 
 /// Running as the owner, or as the group.
@@ -373,7 +373,10 @@ impl Tree {
         match self.desk.call(&actor, call.clone()) {
             Ok(_) => {
                 self.note_told(inner, content, losses);
-                inner.has_suid &= uid == 0;
+                if inner.has_suid && uid != 0 {
+                    inner.has_suid = false;
+                    self.tell_now(Change::Inode(open.inode));
+                }
                 Ok(())
             }
             // Whoever has opened a file may write it, whatever its mode has become and in whatever further
@@ -381,7 +384,7 @@ impl Tree {
             Err(Failure::Refused(Refusal::Access | Refusal::NotOwner)) => {
                 self.ask(&Actor::ROOT, call)?;
                 self.note_told(inner, content, losses);
-                self.tame(open, inner)
+                self.tame(open, inner, &Caller { uid, gid, pid: 0 })
             }
             Err(Failure::Refused(Refusal::Gone)) => Ok(()),
             Err(failure) => Err(errno::of_call(failure)),
@@ -403,32 +406,52 @@ impl Tree {
         }
     }
 
-    /// Takes away what a write by anybody but the superuser takes away.
-    pub(super) fn tame(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
+    /// The same for whoever changes bytes in another way than by writing.
+    pub(super) fn tame_for(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        caller: &Caller,
+    ) -> Result<(), Errno> {
+        if caller.uid == 0 { Ok(()) } else { self.tame(open, inner, caller) }
+    }
+
+    /// Takes away what a write by anybody but the superuser takes away: running as the owner or the group.
+    pub(super) fn tame(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        caller: &Caller,
+    ) -> Result<(), Errno> {
         let record = self.record(&open.file)?;
         inner.has_suid = false;
-        let Some(mode) = tamed(&record.access).filter(|_| record.sort == Sort::Regular) else {
+        if record.sort != Sort::Regular || record.access.mode & SUID == 0 {
             return Ok(());
-        };
+        }
+        let gid = record.access.gid;
+        let is_in_group = || caller.gid == gid || who::further_groups(caller).contains(&gid);
+        let Some(mode) = tamed(record.access.mode, is_in_group) else { return Ok(()) };
         let changes = Changes { mode: Some(mode), ..Changes::default() };
         let act = Act::SetAttr { file: open.file.clone(), changes };
         match self.desk.call(&Actor::ROOT, Call::Do(act)) {
             // Where the superuser is not acted for, it goes when the directory hears of the bytes.
             Err(Failure::Refused(Refusal::NotYourUser)) => {}
-            done => {
-                done.map_err(errno::of_call)?;
-                self.changed(open.inode);
-            }
+            done => _ = done.map_err(errno::of_call)?,
         }
+        // The kernel believes that the mode is as before, and would say so to whoever asks next.
+        self.tell_now(Change::Inode(open.inode));
         Ok(())
     }
 }
 
-/// The mode without what runs as somebody else, if that makes a difference.
-fn tamed(access: &Access) -> Option<u16> {
+/// The mode without what runs as somebody else, if that makes a difference. Running as the group may stay for its own
+/// members where nobody of it may run the file: then it means something else.
+fn tamed(mode: u16, is_in_group: impl FnOnce() -> bool) -> Option<u16> {
     const GROUP_RUNS: u16 = 0o010;
-    let gone = if access.mode & GROUP_RUNS != 0 { SUID } else { 0o4000 };
-    Some(access.mode & !gone).filter(|mode| *mode != access.mode)
+    const SGID: u16 = 0o2000;
+    let keeps_group = mode & SGID != 0 && mode & GROUP_RUNS == 0 && is_in_group();
+    let gone = if keeps_group { SUID & !SGID } else { SUID };
+    Some(mode & !gone).filter(|tamed| *tamed != mode)
 }
 
 #[cfg(test)]
@@ -467,11 +490,11 @@ mod tests {
     }
 
     #[test]
-    fn taming_takes_the_users_bit_and_the_groups_only_from_what_the_group_runs() {
-        let mode = |mode| tamed(&Access { mode, ..Access::default() });
-        assert_eq!(mode(0o6755), Some(0o755));
-        assert_eq!(mode(0o6744), Some(0o2744));
-        assert_eq!(mode(0o2644), None);
-        assert_eq!(mode(0o755), None);
+    fn taming_leaves_the_groups_bit_only_to_its_members_where_nobody_of_it_runs_the_file() {
+        let modes = [0o6755, 0o6744, 0o2644, 0o4644, 0o755];
+        let members = modes.map(|mode| tamed(mode, || true));
+        assert_eq!(members, [Some(0o755), Some(0o2744), None, Some(0o644), None]);
+        let others = modes.map(|mode| tamed(mode, || false));
+        assert_eq!(others, [Some(0o755), Some(0o744), Some(0o644), Some(0o644), None]);
     }
 }

@@ -9,7 +9,7 @@ use rustix::fs::FallocateFlags;
 
 use crate::{
     errno,
-    front::{Allocation, Change, Errno, Manner},
+    front::{Allocation, Caller, Change, Errno, Manner},
 };
 
 use super::{
@@ -109,7 +109,7 @@ impl Tree {
         let hold = self.hold(inode)?;
         let mut inner = loop {
             let at = (!manner.appends).then_some(offset);
-            let written = self.write_at_home(&hold, at, data, manner.tames)?;
+            let written = self.write_at_home(&hold, at, data, &manner)?;
             (offset, data) = (offset.saturating_add(written as u64), &data[written..]);
             if data.is_empty() {
                 return Ok(());
@@ -123,8 +123,8 @@ impl Tree {
             // Where the end is, the kernel may not have heard.
             offset = size_of(&inner)?;
         }
-        if manner.tames && inner.has_suid {
-            self.tame(&hold, &mut inner)?;
+        if let Some(caller) = manner.tamed_by.filter(|_| inner.has_suid) {
+            self.tame(&hold, &mut inner, &caller)?;
         }
         if inner.has_capability {
             self.drop_capability(&hold, &mut inner)?;
@@ -254,13 +254,14 @@ impl Tree {
     pub fn fallocate(
         &self,
         inode: u64,
-        offset: u64,
-        len: u64,
+        (offset, len): (u64, u64),
         what: Allocation,
+        caller: &Caller,
     ) -> Result<(), Errno> {
         let hold = self.hold(inode)?;
         let mut inner = self.ready(&hold, Need::Write).map_err(unsupported)?;
         end_of(offset, len)?;
+        self.tame_for(&hold, &mut inner, caller)?;
         let file = self.spill(&hold, &mut inner)?;
         if !matches!(what, Allocation::Punch) {
             self.must_have_room(len)?;
@@ -308,12 +309,13 @@ impl Tree {
         (from, from_offset): (u64, u64),
         (to, to_offset): (u64, u64),
         len: u64,
+        caller: &Caller,
     ) -> Result<u64, Errno> {
         end_of(to_offset, len.min(COPY_MAX))?;
         // Where others may want the contents, both files would have to be kept at once.
         let source = if self.is_shared { None } else { self.source(from)? };
         let Some(source) = source else {
-            return self.copy_in_memory((from, from_offset), (to, to_offset), len);
+            return self.copy_in_memory((from, from_offset), (to, to_offset), len, caller);
         };
         let hold = self.hold(to)?;
         let mut inner = hold.lock();
@@ -321,9 +323,10 @@ impl Tree {
         let end = to_offset.saturating_add(len);
         if matches!(inner.body, Body::Memory(_)) && end <= self.settings.small_max as u64 {
             drop(inner);
-            return self.copy_in_memory((from, from_offset), (to, to_offset), len);
+            return self.copy_in_memory((from, from_offset), (to, to_offset), len, caller);
         }
         let target = self.spill(&hold, &mut inner)?;
+        self.tame_for(&hold, &mut inner, caller)?;
         drop(inner);
         self.must_have_room(len.min(Seen::of(&source)?.size).min(COPY_MAX))?;
         let (mut from_offset, mut to_offset) = (from_offset, to_offset);
@@ -343,11 +346,13 @@ impl Tree {
         (from, from_offset): (u64, u64),
         (to, to_offset): (u64, u64),
         len: u64,
+        caller: &Caller,
     ) -> Result<u64, Errno> {
         let bytes =
             self.read(from, from_offset, len.min(COPY_MEMORY_MAX) as usize, <[u8]>::to_vec)?;
         if !bytes.is_empty() {
-            self.write(to, to_offset, &bytes, Manner::default())?;
+            let tamed_by = Some(*caller).filter(|caller| caller.uid != 0);
+            self.write(to, to_offset, &bytes, Manner { tamed_by, appends: false })?;
         }
         Ok(bytes.len() as u64)
     }

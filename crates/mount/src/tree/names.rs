@@ -5,7 +5,10 @@ use client::{Call, Reply};
 use directory::{Act, Actor, Birth, Entry, File as Record, Sort, Special};
 use lease::Name;
 
-use crate::front::{Attributes, Caller, Errno, Over};
+use crate::{
+    errno,
+    front::{Attributes, Caller, Errno, Over},
+};
 
 use super::{Tree, name_of};
 
@@ -18,6 +21,14 @@ type Found = (Entry, Option<triomphe::Arc<Record>>);
 impl Tree {
     /// What a name stands for. The kernel knows the inode from now on, until [`Tree::forget`].
     pub fn lookup(&self, directory: u64, name: &[u8], pid: u32) -> Result<Attributes, Errno> {
+        match name {
+            b"." => return self.introduce(&self.file_of(directory)?, None, 0),
+            b".." => {
+                let above = self.record(&self.file_of(directory)?)?.parent.clone();
+                return self.introduce(&above, None, 0);
+            }
+            _ => {}
+        }
         let (directory, name) = (self.inodes.file(directory)?, name_of(name)?);
         for _ in 0..REPLACED_MAX {
             let told = self.told();
@@ -29,6 +40,22 @@ impl Tree {
             }
         }
         Err(Errno::AGAIN)
+    }
+
+    /// The file with an inode number that the kernel has from a file handle, however old that is: it may have
+    /// forgotten the inode, and this may be another mount.
+    fn file_of(&self, inode: u64) -> Result<FileId, Errno> {
+        let has_number = |file: &FileId| self.record(file).is_ok_and(|file| file.serial == inode);
+        if let Ok(file) = self.inodes.file(inode) {
+            return Ok(file);
+        }
+        if let Some(file) = self.neighbours.file(inode, has_number).map_err(errno::of_host)? {
+            return Ok(file);
+        }
+        // What was done here may not have been told yet.
+        self.ask(&Actor::ROOT, Call::Sync { handle: None })?;
+        let found = self.neighbours.file(inode, has_number).map_err(errno::of_host)?;
+        found.ok_or(Errno::STALE)
     }
 
     /// The kernel forgets that it was told of an inode so many times.

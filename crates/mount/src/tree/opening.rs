@@ -155,9 +155,12 @@ impl Tree {
         if purpose.writes || purpose.truncates {
             open.lock().writer = (caller.uid, caller.gid);
         }
-        if purpose.truncates && self.do_at_home(open, &Deed::Resize(0))?.is_none() {
-            // It came to its end meanwhile.
-            return self.open_way(open, handle, purpose, caller, register);
+        if purpose.truncates {
+            self.tame_for(open, &mut open.lock(), caller)?;
+            if self.do_at_home(open, &Deed::Resize(0))?.is_none() {
+                // It came to its end meanwhile.
+                return self.open_way(open, handle, purpose, caller, register);
+            }
         }
         let mut inner = open.lock();
         inner.handles.push(handle);
@@ -346,12 +349,13 @@ impl Tree {
         if purpose.truncates {
             self.take_place(open, inner)?;
             self.load(open, inner)?;
+            self.tame_for(open, inner, caller)?;
             self.set_size(open, inner, 0)?;
         }
         if purpose.writes && inner.registration.is_some() {
             if inner.has_suid && caller.uid != 0 {
                 // Nobody will see the write that ends this.
-                self.tame(open, inner)?;
+                self.tame(open, inner, caller)?;
             }
             self.note(open, inner)?;
         }

@@ -9,7 +9,9 @@ use std::{
 use host::Machine;
 
 use super::*;
-use crate::front::{Changes, Manner, Moment, Opened, Over, Purpose, ROOT, Registration, Way, When};
+use crate::front::{
+    Allocation, Changes, Manner, Moment, Opened, Over, Purpose, ROOT, Registration, Way, When,
+};
 
 mod contended;
 mod files;

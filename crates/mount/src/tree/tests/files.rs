@@ -318,9 +318,9 @@ fn holes_are_found_and_made() {
     assert_eq!(world.tree.seek(inode, 0, false), Ok(3));
     assert_eq!(world.tree.seek(inode, 1, true), Ok(1));
     assert_eq!(world.tree.seek(inode, 3, true), Err(Errno::NXIO));
-    world.tree.fallocate(inode, 0, 4_096, crate::front::Allocation::Extend).unwrap();
+    world.tree.fallocate(inode, (0, 4_096), Allocation::Extend, &ME).unwrap();
     assert_eq!(world.size(inode), 4_096);
-    world.tree.fallocate(inode, 0, 2, crate::front::Allocation::Zero).unwrap();
+    world.tree.fallocate(inode, (0, 2), Allocation::Zero, &ME).unwrap();
     assert_eq!(&world.bytes(inode)[..4], b"\0\0c\0");
     world.tree.release(inode, handle);
     assert_eq!(world.cat("a").len(), 4_096);
@@ -336,9 +336,9 @@ fn copies_between_files_large_and_small_are_right() {
         let (to, handle) = world.create(&format!("{name}-copy"));
         let mut done = 0;
         while done < bytes.len() as u64 {
-            done += world.tree.copy((from, done), (to, done), 10_000).unwrap();
+            done += world.tree.copy((from, done), (to, done), 10_000, &ME).unwrap();
         }
-        assert_eq!(world.tree.copy((from, done), (to, done), 10_000), Ok(0));
+        assert_eq!(world.tree.copy((from, done), (to, done), 10_000, &ME), Ok(0));
         assert_eq!(world.bytes(to), bytes);
         world.tree.release(to, handle);
         world.tree.release(from, reader);
@@ -356,10 +356,10 @@ fn a_write_by_somebody_else_ends_running_as_the_owner() {
     let opened = world.tree.open(inode, WRITES, &ANN, &passthrough).unwrap();
     assert!(matches!(opened.way, Way::Cached { .. }), "or nobody would see the write");
     assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o6777);
-    world.tree.write(inode, 0, b"P", Manner { tames: true, appends: false }).unwrap();
+    world.tree.write(inode, 0, b"P", Manner { tamed_by: Some(ANN), appends: false }).unwrap();
     assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o777);
     // What is given back later stays, although the file is closed after that.
-    world.tree.write(inode, 0, b"p", Manner { tames: true, appends: false }).unwrap();
+    world.tree.write(inode, 0, b"p", Manner { tamed_by: Some(ANN), appends: false }).unwrap();
     world.tree.setattr(inode, &run, &ME).unwrap();
     world.tree.release(inode, opened.handle);
     assert_eq!(world.tree.getattr(inode).unwrap().mode, 0o6777);
@@ -374,7 +374,7 @@ fn who_has_opened_a_file_may_write_whatever_its_mode_becomes() {
     let handle = world.tree.open(inode, WRITES, &ANN, &no_passthrough).unwrap().handle;
     let none = Changes { mode: Some(0o600), ..Changes::default() };
     world.tree.setattr(inode, &none, &ME).unwrap();
-    world.tree.write(inode, 0, b"newer", Manner { tames: true, appends: false }).unwrap();
+    world.tree.write(inode, 0, b"newer", Manner { tamed_by: Some(ANN), appends: false }).unwrap();
     world.tree.release(inode, handle);
     assert_eq!(world.cat("a"), b"newer");
 }

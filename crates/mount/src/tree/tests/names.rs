@@ -18,6 +18,31 @@ fn names(world: &World, inode: u64, handle: u64, cookie: u64, most: usize) -> Ve
 }
 
 #[test]
+fn what_the_kernel_has_forgotten_is_found_by_its_number_until_it_is_gone() {
+    let world = World::shared();
+    let made = world.tree.mkdir(ROOT, b"d", 0o755, &ME).unwrap().inode;
+    let inode = world.tree.mknod(made, b"a", 0o644, &ME).unwrap().inode;
+    let handles = |world: &World, inode: u64| {
+        let found = [&b"."[..], b".."].map(|name| world.tree.lookup(inode, name, 0));
+        found.map(|found| found.map(|found| found.inode))
+    };
+    assert_eq!(handles(&world, inode), [Ok(inode), Ok(made)]);
+    [inode, made].into_iter().for_each(|inode| world.tree.forget(inode, 3));
+    assert_eq!(world.tree.getattr(inode), Err(Errno::STALE), "it is forgotten");
+    // The group has hardly heard of it, and no store.
+    assert_eq!(handles(&world, inode), [Ok(inode), Ok(made)]);
+    assert_eq!(handles(&world, made), [Ok(made), Ok(ROOT)]);
+    assert_eq!(handles(&world, ROOT), [Ok(ROOT), Ok(ROOT)]);
+    let world = world.restart();
+    assert_eq!(handles(&world, inode), [Ok(inode), Ok(made)]);
+    world.tree.unlink(made, b"a", &ME).unwrap();
+    world.tree.forget(inode, 1);
+    let world = world.restart();
+    assert_eq!(handles(&world, inode), [Err(Errno::STALE); 2]);
+    assert_eq!(handles(&world, u64::MAX), [Err(Errno::STALE); 2]);
+}
+
+#[test]
 fn a_directory_that_is_removed_has_no_links_and_no_names() {
     let world = World::new();
     let made = world.tree.mkdir(ROOT, b"d", 0o755, &ME).unwrap();
