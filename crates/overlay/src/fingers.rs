@@ -99,7 +99,7 @@ impl<T: Copy> Fingers<T> {
         }
     }
 
-    /// Notes that a message went well along this finger.
+    /// Notes that a message went well along this finger; where it has a timer, until when (see `refresh`).
     pub fn confirm(&mut self, level: usize, now: u32) {
         if let Some(slot) = self.slots.get_mut(level) {
             slot.confirmed = now;

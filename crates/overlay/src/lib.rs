@@ -26,7 +26,7 @@
 //! - K8 weighs what the neighbour of a server that goes would have to do. If that is too much, the neighbour goes
 //!   as well, and ours weighs what comes to those beyond it: see [`Policy::departure`]. Without this and the last
 //!   it is [`Policy::paper`].
-//! - K19: see `refresh` on what suppression can mean.
+//! - K19: two policies of ours stand beside the paper's four, see [`Refresh`].
 //!
 //! Nobody here knows what time it is: `now` is handed in, in seconds since 1970 by the wall clock.
 

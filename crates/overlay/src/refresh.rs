@@ -1,8 +1,8 @@
-//! When a finger is looked up anew: four policies (K17, K19).
+//! When a finger is looked up anew: the paper's four policies (K17, K19), and two of ours.
 //!
-//! Timers are memoryless, so one draw in each second says which of a server's fingers are due, and no timer
-//! has to be kept for each. For the same reason to reset a timer upon use would change nothing; what the
-//! paper calls suppression is here that a due finger is left alone if it has done well since.
+//! The paper's timers are memoryless. Where nothing but time decides, one draw in each second says which of a
+//! server's fingers are due. Where use decides too, each finger has a timer, which stands in the place where the
+//! other policies note when it was last known to be good.
 
 use base::Rng;
 
@@ -11,14 +11,51 @@ use crate::fingers::Fingers;
 /// Which fingers are looked up anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refresh {
-    /// Every finger that is due.
+    /// Every finger, used or not ("No suppression").
     Always,
-    /// A finger that is due and has not been used with success for the time of an interval ("Suppression").
-    Unused,
-    /// As many, but each time that which was not confirmed for the longest ("Suppression-pick-max").
-    Stalest,
-    /// As [`Refresh::Unused`], with an interval that follows how many fingers are found to be wrong.
+    /// Each use with success draws the time of the next look-up anew ("Suppression"; what the paper uses). It is
+    /// often sooner than the old one.
+    Redrawn,
+    /// The same, but the later of the old and the new time counts ("Suppression, pick maximum").
+    Latest,
+    /// Every finger, with an interval that follows how many are found to be wrong ("Interval adjustment").
     Adjusted,
+    /// Ours: a finger that is due is left alone if it has been used with success for the time of an interval.
+    Unused,
+    /// Ours: as many, but each time that which was not confirmed for the longest.
+    Stalest,
+}
+
+impl Refresh {
+    /// Whether each finger has a timer of its own.
+    pub fn is_timed(self) -> bool {
+        matches!(self, Refresh::Redrawn | Refresh::Latest)
+    }
+
+    /// What is noted of a finger that is good at this moment, if it was just looked up: its timer, or the moment.
+    pub fn note(self, now: u32, mean: f64, rng: &mut Rng) -> u32 {
+        if self.is_timed() { now.saturating_add(draw(mean, rng)) } else { now }
+    }
+
+    /// A message went well along a finger.
+    pub fn used<T: Copy>(
+        self,
+        fingers: &mut Fingers<T>,
+        level: usize,
+        now: u32,
+        mean: f64,
+        rng: &mut Rng,
+    ) {
+        let note = self.note(now, mean, rng);
+        if self != Refresh::Latest || fingers.confirmed(level) < note {
+            fingers.confirm(level, note);
+        }
+    }
+}
+
+/// A memoryless time with this mean, in whole seconds and at least one.
+fn draw(mean: f64, rng: &mut Rng) -> u32 {
+    (-mean * (1.0 - rng.unit()).ln()).ceil().max(1.0) as u32
 }
 
 /// Bounds of the part of fingers that may be wrong, for [`Refresh::Adjusted`].
@@ -54,9 +91,13 @@ impl Refresher {
         self.interval
     }
 
-    /// A level to look up anew in this second, if any. To be called once for each second; a server with more
-    /// levels than its interval has seconds looks up one of them in each.
+    /// A level to look up anew in this second, if any. To be called once for each second, or where fingers have
+    /// timers until there is none; else a server with more levels than its interval has seconds looks up one of
+    /// them in each.
     pub fn due<T: Copy>(&self, fingers: &Fingers<T>, now: u32, rng: &mut Rng) -> Option<usize> {
+        if self.policy.is_timed() {
+            return fingers.stalest().filter(|level| fingers.confirmed(*level) <= now);
+        }
         let draw = rng.unit() * self.interval;
         let level = draw as usize;
         let count = fingers.levels();
@@ -65,15 +106,14 @@ impl Refresher {
         }
         // Uniform below the interval: where there are more levels, all of them have to have their turn.
         let level = if count as f64 > self.interval { rng.index(count) } else { level };
-        let age = |level| f64::from(now.saturating_sub(fingers.confirmed(level)));
+        let is_left_alone = |level: &usize| {
+            fingers.get(*level).is_some()
+                && f64::from(now.saturating_sub(fingers.confirmed(*level))) < self.interval
+        };
         match self.policy {
-            Refresh::Always => Some(level),
-            Refresh::Unused | Refresh::Adjusted => {
-                (fingers.get(level).is_none() || age(level) >= self.interval).then_some(level)
-            }
-            Refresh::Stalest => fingers
-                .stalest()
-                .filter(|level| fingers.get(*level).is_none() || age(*level) >= self.interval),
+            Refresh::Unused => Some(level).filter(|level| !is_left_alone(level)),
+            Refresh::Stalest => fingers.stalest().filter(|level| !is_left_alone(level)),
+            _ => Some(level),
         }
     }
 
@@ -127,6 +167,49 @@ mod tests {
     fn each_finger_is_looked_up_once_in_an_interval_in_the_mean() {
         let counts = counts(Refresh::Always, 30_000);
         assert!(counts.iter().all(|count| (850..1_150).contains(count)), "{counts:?}");
+    }
+
+    /// How often a finger is looked up that is used every so many seconds, and what the mean is between look-ups.
+    fn timed(policy: Refresh, use_every: u32) -> u32 {
+        let (mut fingers, mut rng) = (fingers(1), Rng::new(4));
+        let refresher = Refresher::new(policy, 30.0);
+        let mut count = 0;
+        for now in 0..60_000 {
+            if let Some(level) = refresher.due(&fingers, now, &mut rng) {
+                count += 1;
+                let note = policy.note(now, 30.0, &mut rng);
+                fingers.set(level, fingers.get(level), note);
+            }
+            // As in a network: first look-ups, then messages.
+            if now % use_every == 0 {
+                policy.used(&mut fingers, 0, now, 30.0, &mut rng);
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn a_timer_that_is_drawn_anew_is_due_as_often_as_one_that_is_not() {
+        for use_every in [5, 60, 100_000] {
+            let count = timed(Refresh::Redrawn, use_every);
+            assert!((1_800..2_150).contains(&count), "{use_every}: {count}");
+        }
+    }
+
+    #[test]
+    fn the_later_of_two_times_keeps_a_finger_in_use_from_being_looked_up() {
+        assert!((1_800..2_150).contains(&timed(Refresh::Latest, 100_000)));
+        assert!(timed(Refresh::Latest, 5) < 200);
+    }
+
+    #[test]
+    fn an_empty_finger_with_a_timer_is_due_at_once() {
+        let mut fingers = fingers(2);
+        fingers.confirm(0, 500);
+        fingers.set(1, None, 100);
+        let refresher = Refresher::new(Refresh::Latest, 30.0);
+        assert_eq!(refresher.due(&fingers, 100, &mut Rng::new(1)), Some(1));
+        assert_eq!(refresher.due(&fingers, 99, &mut Rng::new(1)), None);
     }
 
     #[test]

@@ -19,6 +19,18 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         let name = groups.to_string();
         compare(trial, "g5", &name, Point::hba(groups, recent), &trace, cold);
     }
+    // The figure is of 10 to 100 traces at once, not only of the most.
+    for (name, part) in [("at-10", 0.1), ("at-50", 0.5)] {
+        let traces = ((trial.size("traces") as f64 * part) as u64).max(1);
+        let profile = Profile::of(trial, "res", traces);
+        let trace = Trace::generate(&profile, &mut trial.rng());
+        for groups in GROUPS {
+            trial.say(&format!("{traces} traces, {groups} groups"));
+            let recent = trial.size(&format!("recent_{groups}"));
+            let cold = trace.prints.len() as u64;
+            compare(trial, name, &groups.to_string(), Point::hba(groups, recent), &trace, cold);
+        }
+    }
     creating(trial);
     match sprite(10, &mut trial.rng())? {
         None => trial.absent("sprite", SPRITE_ABSENT),

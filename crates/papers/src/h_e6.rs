@@ -28,6 +28,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 }
 
 fn series(trial: &mut Trial, space: &str, trace: &Trace, recent: u64) {
+    let mut first_levels = Vec::new();
     let cold = trace.prints.len() as u64 / 4;
     for groups in GROUPS {
         trial.say(&format!("{space}, {groups} groups"));
@@ -37,6 +38,7 @@ fn series(trial: &mut Trial, space: &str, trace: &Trace, recent: u64) {
         let name = format!("{space}/{groups}");
         trial.number(format!("{name}/hba8"), hba);
         trial.number(format!("{name}/first-level"), score.recent_rate());
+        first_levels.push(score.recent_rate());
         trial.number(format!("{name}/false-hits"), score.false_rate());
         trial.number(format!("{name}/pba8"), pba8);
         trial.number(format!("{name}/pba12"), pba12);
@@ -58,6 +60,8 @@ fn series(trial: &mut Trial, space: &str, trace: &Trace, recent: u64) {
         trial.number(format!("{name}/roomy/below-pba16-%"), roomy);
         trial.truth(format!("{name}/roomy/as-the-paper"), (1.0..=5.7).contains(&roomy));
     }
+    let raise = first_levels.last() > first_levels.first();
+    trial.truth(format!("{space}/more-groups-raise-the-first-level"), raise);
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ fn each_hop(figures: &Figures, lost: u64) -> f64 {
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let mut contest = Contest::default();
     for life in LIVES {
-        let course = Course::classes(trial, f64::from(60 * life));
+        let course = Course::synthetic(trial, f64::from(60 * life));
         contest.add(life.to_string(), course, Contender::Threshold);
     }
     let outcomes = contest.run(trial, &[SUCCESS, HOPS, LOSS, STALE, OVERLOAD]);

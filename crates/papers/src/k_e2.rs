@@ -52,6 +52,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         let falls = |modes: &[f64]| modes[0] < none && modes.is_sorted_by(|one, next| one > next);
         trial.truth(format!("{skew}/active/falls"), falls(&active));
         trial.truth(format!("{skew}/passive/falls"), falls(&passive));
+        trial.number(format!("{skew}/passive/256-to-1"), passive[5] / none);
         let is_ahead = active.iter().zip(&passive).all(|(active, passive)| active < passive);
         trial.truth(format!("{skew}/active-below-passive"), is_ahead);
     }

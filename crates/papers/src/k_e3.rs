@@ -45,6 +45,10 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let least = others.map(|name| success(&format!("uniform/10/{name}"))).into_iter();
     let least = least.fold(1.0, f64::min);
     trial.truth("uniform/threshold-last", least > success("uniform/10/threshold"));
+    let least = ["proportion", "transfer", "active"];
+    let least = least.map(|name| success(&format!("uniform/10/{name}"))).into_iter();
+    let is_last = least.fold(1.0, f64::min) > success("uniform/10/threshold");
+    trial.truth("uniform/threshold-last-of-those-that-balance", is_last);
     let servers = |name: &str| outcomes.get(format!("uniform/100/{name}")).servers_p95;
     let (proportion, transfer) = (servers("proportion"), servers("transfer"));
     trial.number("servers/proportion-to-transfer", proportion / transfer);

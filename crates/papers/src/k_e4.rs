@@ -15,12 +15,15 @@ const CHOICES: u32 = 8;
 const LIVES: [u32; 3] = [15, 60, 240];
 const SKEWS: [(&str, f64); 2] = [("uniform", 0.0), ("zipf-1.2", 1.2)];
 
+/// Who answers at most so much less than another keeps up with it.
+const KEEPS_UP: f64 = 0.1;
+
 /// Measures the figure.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let mut contest = Contest::default();
     for (name, skew) in SKEWS {
         for life in LIVES {
-            let course = Course::classes(trial, f64::from(60 * life)).with_skew(skew);
+            let course = Course::synthetic(trial, f64::from(60 * life)).with_skew(skew);
             for contender in Contender::all(CHOICES) {
                 contest.add(format!("{name}/{life}/{}", contender.name()), course, contender);
             }
@@ -33,13 +36,22 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let best = others.map(success).into_iter().fold(0.0, f64::max);
     trial.number("zipf-1.2/15/active-less-best-other", success("active") - best);
     trial.truth("zipf-1.2/15/active-first", success("active") > best);
-    for name in ["transfer", "proportion"] {
-        let actions = |name: &str| {
-            let all = LIVES.map(|life| outcomes.get(format!("zipf-1.2/{life}/{name}")).actions());
-            all.iter().sum::<f64>()
-        };
-        trial.number(format!("zipf-1.2/churn/{name}-to-active"), actions(name) / actions("active"));
+    for (skew, _) in SKEWS {
+        for name in ["transfer", "proportion"] {
+            let actions = |name: &str| {
+                let all = LIVES.map(|life| outcomes.get(format!("{skew}/{life}/{name}")).actions());
+                all.iter().sum::<f64>()
+            };
+            let ratio = actions(name) / actions("active");
+            trial.number(format!("{skew}/churn/{name}-to-active"), ratio);
+        }
     }
+    let keeps_up = |name: &str| {
+        let success = |name: &str| outcomes.success(format!("uniform/15/{name}"));
+        success(name) > success("active") - KEEPS_UP
+    };
+    let keep_up = keeps_up("transfer") && keeps_up("proportion");
+    trial.truth("uniform/15/transfer-and-proportion-keep-up", keep_up);
     for (skew, _) in SKEWS {
         let threshold = LIVES.map(|life| outcomes.get(format!("{skew}/{life}/threshold")));
         let falls = threshold.is_sorted_by(|one, next| one.success() > next.success());
@@ -55,9 +67,10 @@ mod tests {
     use crate::registry::tests::check;
 
     #[test]
-    fn a_small_figure_has_the_shape_that_the_plan_says_but_for_proportion_and_threshold() {
+    fn a_small_figure_has_the_shape_that_the_plan_says_but_for_churn_and_threshold() {
         let known = [
-            "zipf-1.2/churn/proportion-to-active",
+            "uniform/churn/transfer-to-active",
+            "uniform/churn/proportion-to-active",
             "uniform/threshold-falls",
             "uniform/threshold-hops-rise",
         ];

@@ -16,7 +16,7 @@ const DEVIATION: Figure = ("deviation", Figures::unrest);
 
 /// Measures the figure.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
-    let course = Course::classes(trial, trial.constant("life_s"));
+    let course = Course::synthetic(trial, trial.constant("life_s"));
     let mut contest = Contest::default();
     for skew in SKEWS {
         for contender in Contender::all(CHOICES) {
@@ -37,6 +37,8 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     trial.number("active/relative-deviation/4.8", relative(active[4]));
     trial.truth("active/deviation-grows", active[0].unrest() < active[4].unrest());
     trial.truth("active/relative-deviation-grows", relative(active[0]) < relative(active[4]));
+    let sixteen = outcomes.get("active-16/4.8").unrest();
+    trial.truth("active/deviation-grows-with-choices", active[4].unrest() < sixteen);
     let survives = |contender: &Contender| {
         let [without, with] =
             ["0", "4.8"].map(|skew| outcomes.success(format!("{}/{skew}", contender.name())));
@@ -48,10 +50,11 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::registry::tests::check;
+    use crate::find;
 
     #[test]
-    fn a_small_figure_has_the_shape_that_the_plan_says() {
-        check("K-E6", 0.03, &[]);
+    fn a_small_figure_measures_every_row() {
+        let report = find("K-E6").unwrap().run(0.03, &mut |_| ()).unwrap();
+        assert!(report.rows.iter().all(|row| row.ours.is_some()), "{report}");
     }
 }

@@ -58,6 +58,12 @@ impl Course {
         Course::new(trial, Capacities::Gnutella, Lives::Pareto { mean: life, correlation: 0.0 })
     }
 
+    /// Machines with the capacities of the trace, which live for so many seconds in the mean (K22).
+    pub fn synthetic(trial: &Trial, life: f64) -> Course {
+        let lives = Lives::Pareto { mean: life, correlation: 0.0 };
+        Course::new(trial, Capacities::Lognormal(TRACE_CAPACITY), lives)
+    }
+
     /// As large as the plan says, without skew.
     fn new(trial: &Trial, capacities: Capacities, lives: Lives) -> Course {
         let seconds = trial.size("seconds") as u32;

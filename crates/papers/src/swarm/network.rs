@@ -123,7 +123,7 @@ pub struct Wiring {
 impl Default for Wiring {
     fn default() -> Wiring {
         let weight = Policy::default().weight;
-        Wiring { weight, refresh: Refresh::Unused, refresh_s: 30.0 }
+        Wiring { weight, refresh: Refresh::Redrawn, refresh_s: 30.0 }
     }
 }
 
@@ -131,6 +131,8 @@ impl Default for Wiring {
 pub struct Network {
     wiring: Wiring,
     seed: u64,
+    /// Draws the timers of fingers.
+    timers: Rng,
     servers: Vec<Server>,
     doors: Vec<Door>,
     ledgers: Vec<Ledger>,
@@ -162,6 +164,7 @@ impl Network {
         Network {
             wiring,
             seed,
+            timers: Rng::new(seed).fork(),
             // Number 0 is nobody's, so that a finger and its absence fit into four bytes.
             servers: vec![nobody],
             doors: vec![Door { machine: 0, done: 0, state: State::Died }],
@@ -514,10 +517,23 @@ impl Network {
         for server in all {
             for level in 0..self.server(server).fingers.levels() {
                 let link = self.look_up(server, level);
-                let now = self.now;
-                self.servers[server.at()].fingers.set(level, link, now);
+                let note = self.note();
+                self.servers[server.at()].fingers.set(level, link, note);
             }
         }
+    }
+
+    /// What is noted of a finger that was looked up just now.
+    fn note(&mut self) -> u32 {
+        let Wiring { refresh, refresh_s, .. } = self.wiring;
+        refresh.note(self.now, refresh_s, &mut self.timers)
+    }
+
+    /// A message went well along a finger.
+    pub(super) fn used(&mut self, server: ServerId, level: usize) {
+        let Wiring { refresh, refresh_s, .. } = self.wiring;
+        let fingers = &mut self.servers[server.at()].fingers;
+        refresh.used(fingers, level, self.now, refresh_s, &mut self.timers);
     }
 
     fn look_up(&self, server: ServerId, level: usize) -> Option<Link<ServerId>> {
@@ -531,23 +547,29 @@ impl Network {
             let machine = self.alive[at] as usize;
             for which in 0..self.machines[machine].servers.len() {
                 let server = self.machines[machine].servers[which];
-                let refresher = self.ledgers[server.at()].refresher;
-                let fingers = &self.servers[server.at()].fingers;
-                let Some(level) = refresher.due(fingers, self.now, rng) else { continue };
-                let old = fingers.get(level);
-                let link = self.look_up(server, level);
-                let is_dead = old.is_some_and(|old| self.state(old.server) == State::Died);
-                self.tally.refreshes += 1;
-                self.tally.refreshed_dead += u64::from(is_dead);
-                self.ledgers[server.at()].refresher.found(is_dead);
-                let now = self.now;
-                self.servers[server.at()].fingers.set(level, link, now);
-                if let Some(link) = link {
-                    self.charge(link.server);
-                    self.tally.maintenance += 1;
-                }
+                while self.refresh_one(server, rng) && self.wiring.refresh.is_timed() {}
             }
         }
+    }
+
+    /// Looks up a finger that is due, if there is one.
+    fn refresh_one(&mut self, server: ServerId, rng: &mut Rng) -> bool {
+        let refresher = self.ledgers[server.at()].refresher;
+        let fingers = &self.servers[server.at()].fingers;
+        let Some(level) = refresher.due(fingers, self.now, rng) else { return false };
+        let old = fingers.get(level);
+        let link = self.look_up(server, level);
+        let is_dead = old.is_some_and(|old| self.state(old.server) == State::Died);
+        self.tally.refreshes += 1;
+        self.tally.refreshed_dead += u64::from(is_dead);
+        self.ledgers[server.at()].refresher.found(is_dead);
+        let note = self.note();
+        self.servers[server.at()].fingers.set(level, link, note);
+        if let Some(link) = link {
+            self.charge(link.server);
+            self.tally.maintenance += 1;
+        }
+        true
     }
 
     /// The second ends: what was done in it becomes part of what is expected.

@@ -162,8 +162,7 @@ fn hop(network: &mut Network, flight: &mut Flight) -> Outcome {
         return Outcome::Fails;
     }
     if let Some(level) = level {
-        let now = network.now;
-        network.server_mut(from).fingers.confirm(level, now);
+        network.used(from, level);
     }
     if is_last { Outcome::Arrives } else { Outcome::Goes(to) }
 }
