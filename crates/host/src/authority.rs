@@ -132,9 +132,9 @@ impl Root {
         Ok(NewIssuer { key: Key(issuer.public()), text: Secret::new(text) })
     }
 
-    /// Its word that an issuer may issue nothing more, for [`Registrar::decree`].
+    /// Its word that an issuer may issue nothing more, for [`Registrar::revoke_issuer`].
     ///
-    /// [`Registrar::decree`]: crate::Registrar::decree
+    /// [`Registrar::revoke_issuer`]: crate::Registrar::revoke_issuer
     pub fn revoke_issuer(&self, issuer: &Key) -> String {
         let revocation = IssuerRevocation::new(&self.0, issuer.0, seconds_now());
         key::digits(&base::encode(&Decree::RevokeIssuer(revocation)))
