@@ -259,7 +259,9 @@ impl World {
                 Output::Misled { .. } => {
                     panic!("a liar has made member {number} let go of everything")
                 }
-                Output::Stale => panic!("a liar has put member {number} out"),
+                Output::Stale | Output::Astray(_) => {
+                    panic!("a liar has put member {number} out")
+                }
             }
         }
     }
@@ -272,6 +274,7 @@ impl World {
             assert!(sizes.recent <= settings.recent_max, "{sizes:?}");
             assert!(sizes.evidence <= settings.proofs_max, "{sizes:?}");
             assert!(sizes.seen <= 4 && sizes.wishes <= 8, "{sizes:?}");
+            assert!(sizes.overdue <= 3 && sizes.vouches <= 6, "{sizes:?}");
             assert_eq!(sizes.held, 0, "everything is safe");
         }
     }

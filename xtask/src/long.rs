@@ -144,6 +144,12 @@ static RUNS: &[Run] = &[
         words: "cargo run --release -p cli -- simulate --workload groups --seed 1 --count 2000",
     },
     Run {
+        name: "simulate-leaders",
+        shows: "how long leaders that are slow, or deaf to somebody, keep a group waiting, 200 seeds",
+        needs: &[],
+        words: "cargo run --release -p cli -- simulate --workload leaders --seed 1 --count 200",
+    },
+    Run {
         name: "twins",
         shows: "four members agree although one of them is two, 100,000 short worlds",
         needs: &[],

@@ -90,7 +90,9 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |what: String, remedy: String| findings.push(Finding { what, remedy });
     let directory = home.display();
-    if let Some(failure) = status::failure(status) {
+    if let Some(astray) = status::astray(status) {
+        find(astray, status::ASTRAY_REMEDY.into());
+    } else if let Some(failure) = status::failure(status) {
         find(
             format!("the machine has stopped: {failure}"),
             "mend that, and start the machine again; what was synced is safe".into(),

@@ -11,7 +11,7 @@ use sim::{Kind, Summary, WORKLOADS, Workload};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which kind of world: files, cells, groups, leases, twins
+    /// Which kind of world: files, cells, groups, leaders, leases, twins
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = parse_workload)]
     workload: &'static Workload,
     /// The first seed; each seed is one world, for ever
@@ -93,6 +93,12 @@ fn print(out: &mut impl Write, args: &Args, summary: &Summary, speed: f64) -> st
     for (mark, count) in summary.marks.iter() {
         writeln!(out, "  {count:>12}  {mark}")?;
     }
+    if summary.longest.iter().next().is_some() {
+        writeln!(out, "  at the most")?;
+    }
+    for (what, took) in summary.longest.iter() {
+        writeln!(out, "  {:>10.2} s  {what}", took.as_secs_f64())?;
+    }
     Ok(())
 }
 
@@ -108,6 +114,7 @@ fn to_json(args: &Args, summary: &Summary, speed: f64) -> serde_json::Value {
             "replay": replay(args, *seed),
         })
     });
+    let longest = summary.longest.iter().map(|(what, took)| (what, took.as_millis() as u64));
     serde_json::json!({
         "workload": args.workload.name,
         "seed": args.seed,
@@ -120,6 +127,7 @@ fn to_json(args: &Args, summary: &Summary, speed: f64) -> serde_json::Value {
         "digest": summary.digest().to_string(),
         "counts": counts.into_iter().collect::<BTreeMap<_, _>>(),
         "marks": summary.marks.iter().collect::<BTreeMap<_, _>>(),
+        "longest_ms": longest.collect::<BTreeMap<_, _>>(),
         "marks_missed": summary.marks.missed().collect::<Vec<_>>(),
     })
 }

@@ -132,7 +132,9 @@ pub fn text(home: &Path, status: &Value) -> String {
             ),
         );
     }
-    if let Some(failure) = failure(status) {
+    if let Some(astray) = astray(status) {
+        line("astray", format!("{astray}; {ASTRAY_REMEDY}"));
+    } else if let Some(failure) = failure(status) {
         line("stopped", format!("{failure}; mend that, and start the machine again"));
     }
     text
@@ -173,6 +175,23 @@ pub fn is_well(status: &Value) -> bool {
 pub fn failure(status: &Value) -> Option<&str> {
     status["group"]["failure"].as_str()
 }
+
+/// How the machine's state is another one than others have sealed, if it is.
+pub fn astray(status: &Value) -> Option<String> {
+    let astray = &status["group"]["astray"];
+    let others = astray["others"].as_array()?.iter().filter_map(Value::as_str);
+    let others: Vec<String> = others.map(|key| short(key).to_owned()).collect();
+    let (last, others) = others.split_last()?;
+    Some(format!(
+        "after {} this machine has another state than {} and {last} have sealed, so it votes no more",
+        decision(&astray["height"]),
+        others.join(", ")
+    ))
+}
+
+/// What to do about that.
+pub const ASTRAY_REMEDY: &str = "look at its memory and disk, and at what it runs; then make a new directory and \
+    join with a new invitation, and keep this one, whose log has what they have sealed";
 
 /// The group waits for room, or programs are told that there is none.
 pub fn is_full(status: &Value) -> bool {

@@ -53,9 +53,9 @@ impl Four {
                 match output {
                     Output::Sync { mark } => inputs.push_back(Input::Persisted { mark }),
                     Output::Send { to: other, message } => mail.push_back((to, other, message)),
-                    Output::Decided(decision) => {
+                    Output::Decided(_) => {
                         self.decided += 1;
-                        self.leader = decision.batch.leader;
+                        self.leader = self.members[&to].tip().leader;
                     }
                     Output::WantState { height } => {
                         inputs.push_back(Input::State { height, state: [0; 8].into() });
@@ -63,7 +63,8 @@ impl Four {
                     Output::Persist { .. }
                     | Output::Install { .. }
                     | Output::Misled { .. }
-                    | Output::Stale => {}
+                    | Output::Stale
+                    | Output::Astray(_) => {}
                 }
             }
         }

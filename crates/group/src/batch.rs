@@ -9,6 +9,7 @@ use crate::{
     rescue::Rescue,
     seal::{Notary, Seal, Sealable, Sealed},
     seat::{Seat, Seats},
+    term::Term,
 };
 
 const BATCH: Domain = Domain::new("group batch v1");
@@ -111,6 +112,8 @@ pub struct Tip {
     pub time: Instant,
     /// Who leads.
     pub leader: Seat,
+    /// Since when.
+    pub term: Term,
     /// The first height at which the members were these.
     pub epoch: u64,
     /// The members, in order.
@@ -154,9 +157,6 @@ impl Unproven {
 /// No group ever gets so far.
 pub(crate) const HEIGHT_MAX: u64 = u64::MAX / 2;
 
-/// Every so often another member leads, so that none can keep somebody's commands out for ever.
-const TERM: u64 = 4_096;
-
 impl Tip {
     /// Before the first decision. None if these can't be a group.
     pub fn first(seats: Vec<Seat>) -> Option<Tip> {
@@ -165,6 +165,7 @@ impl Tip {
             height: 0,
             time: Instant::START,
             leader: *seats.leader(0),
+            term: Term::FIRST,
             epoch: 1,
             seats: seats.list().to_vec(),
             plan: None,
@@ -325,9 +326,11 @@ impl Tip {
             None => {}
         }
         let members = tip.members();
-        tip.leader = match height % TERM {
-            0 => *members.rotated().leader(0),
-            _ => *members.leader(0),
+        let now = Term { height, time: batch.time };
+        let term = if batch.leader == self.leader { self.term } else { now };
+        (tip.leader, tip.term) = match term.is_over(height, batch.time) {
+            true => (*members.rotated().leader(0), now),
+            false => (*members.leader(0), term),
         };
         tip
     }

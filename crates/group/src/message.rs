@@ -7,7 +7,7 @@ use crate::{
     ballot::Vote,
     batch::{Batch, Decision, Tip},
     engine::Word,
-    seal::{Seal, Sealed},
+    seal::{Seal, Sealable, Sealed},
     seat::Seat,
 };
 
@@ -82,6 +82,10 @@ pub enum Message {
         /// The seal on a [`crate::Ready`].
         seal: Seal,
     },
+    /// A command that has waited here too long. It is to be decided next.
+    Overdue(Vec<u8>),
+    /// What the decisions up to a point have led to here.
+    Vouch(Sealed<Vouch>),
 }
 
 impl Message {
@@ -90,6 +94,7 @@ impl Message {
         match self {
             Message::Word(_, Some(batch)) => &batch.commands,
             Message::Commands(commands) => commands,
+            Message::Overdue(command) => std::slice::from_ref(command),
             _ => &[],
         }
     }
@@ -104,4 +109,19 @@ pub struct Summary {
     pub state: Digest,
     /// How many there are.
     pub bytes: u64,
+}
+
+/// What all decisions up to some point have led to, as one member says.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Vouch {
+    /// The point.
+    pub height: u64,
+    /// The digest of the state's bytes.
+    pub state: Digest,
+    /// Who says so.
+    pub seat: Seat,
+}
+
+impl Sealable for Vouch {
+    const KIND: u8 = 16;
 }

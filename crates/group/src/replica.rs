@@ -22,15 +22,20 @@ use crate::{
     seat::{Seat, Seats},
 };
 
+use agreeing::Agreeing;
 use ahead::Ahead;
 use catching_up::CatchingUp;
+use fairness::Fairness;
 use greeting::Greeting;
 
+pub use agreeing::Astray;
 pub use interface::{Input, Output, Record, Settings, Sizes};
 pub use rescuing::Reach;
 
+mod agreeing;
 mod ahead;
 mod catching_up;
+mod fairness;
 mod greeting;
 mod interface;
 mod membership;
@@ -59,6 +64,8 @@ pub struct Replica<N> {
     /// Whether another member is.
     is_called: bool,
     pending: Pending,
+    /// What has waited too long, here and elsewhere.
+    fairness: Fairness,
     clock: Clock,
     /// The batches of the next height, each with the last round in which it was proposed. At most one for each
     /// round, by who leads it, and at most `batches_max`.
@@ -95,6 +102,8 @@ pub struct Replica<N> {
     recent_bytes: usize,
     /// The last two checkpoints.
     checkpoints: VecDeque<(Summary, Arc<[u8]>)>,
+    /// Whether others have the same states.
+    agreeing: Agreeing,
     /// Points whose state has been asked for.
     asked: VecDeque<Tip>,
     /// The last vote of each member that came here.
@@ -151,6 +160,8 @@ impl<N: Notary> Replica<N> {
             pending: Pending::new(settings.pending_count_max, settings.pending_bytes_max),
             clock: Clock::new(settings.doubt, tip.time, now),
             greeting: None,
+            fairness: Fairness::default(),
+            agreeing: Agreeing::default(),
             catching_up: CatchingUp::default(),
             charter,
             me,
@@ -262,7 +273,8 @@ impl<N: Notary> Replica<N> {
         };
         let proof = self.proof.as_ref().map(|_| self.proof_mark);
         let rescue = self.is_passed_over().then_some(self.rescue_mark);
-        proof.into_iter().chain(rescue).fold(behind, u64::min)
+        let astray = self.agreeing.mark();
+        proof.into_iter().chain(rescue).chain(astray).fold(behind, u64::min)
     }
 
     /// Whether something waits to be decided.
@@ -294,6 +306,7 @@ impl<N: Notary> Replica<N> {
 
     /// Does what has come up, until there is nothing more to do.
     fn run(&mut self, now: Instant, out: &mut Vec<Output>) {
+        self.insist(now, out);
         if !self.wishes.is_empty() {
             let time = self.time(now);
             self.wishes.retain(|_, (_, wish)| wish.until >= time);
@@ -394,8 +407,9 @@ impl<N: Notary> Replica<N> {
             return;
         }
         let Settings { batch_count_max, batch_bytes_max, .. } = self.settings;
-        let message = Message::Commands(self.pending.first(batch_count_max, batch_bytes_max));
-        out.push(Output::Send { to: leader, message });
+        let commands = self.pending.first(Vec::new(), batch_count_max, batch_bytes_max);
+        out.push(Output::Send { to: leader, message: Message::Commands(commands) });
+        self.insist_again(leader, out);
     }
 
     fn next_batch(&self, now: Instant) -> Batch {
@@ -403,7 +417,7 @@ impl<N: Notary> Replica<N> {
         let change = self.change_due();
         let commands = match change {
             Some(Change::Enact { .. }) => Vec::new(),
-            _ => self.pending.first(batch_count_max, batch_bytes_max),
+            _ => self.pending.first(self.demanded(), batch_count_max, batch_bytes_max),
         };
         Batch { leader: self.me, time: self.time(now), commands, change }
     }
@@ -461,6 +475,8 @@ impl<N: Notary> Replica<N> {
         for command in &decision.batch.commands {
             self.pending.on_decided(command);
         }
+        self.fairness.on_decided(&decision.batch.commands);
+        self.let_go_of_unfit(now);
         let change = decision.batch.change.clone();
         self.tip = self.tip.after(&decision.batch);
         self.take_proof(&decision.certificate);
@@ -543,6 +559,8 @@ impl<N: Notary> Replica<N> {
         self.wishes.clear();
         self.ready.clear();
         self.clock.forget(|seat| members.contains(seat));
+        self.fairness = Fairness::default();
+        self.agreeing.forget(|seat| members.contains(seat));
         self.seen.retain(|seat, _| members.contains(seat));
         self.end_greeting();
         if self.wish.as_ref() == Some(&self.tip.seats) {
@@ -619,10 +637,13 @@ impl<N: Notary> Replica<N> {
             Message::Commands(commands) => {
                 if is_fit && self.knows(&from) {
                     for command in commands {
-                        self.pending.push(command);
+                        self.pending.push(now, command);
                     }
                 }
             }
+            Message::Overdue(command) if is_fit => self.on_overdue(now, from, command),
+            Message::Overdue(_) => {}
+            Message::Vouch(vouch) => self.on_vouch(from, vouch),
             Message::Hello { nonce } => self.on_hello(now, from, nonce, out),
             Message::Welcome { nonce, time, height, seen } => {
                 self.on_welcome(now, from, nonce, time, height, seen, out);
@@ -661,7 +682,7 @@ impl<N: Notary> Machine for Replica<N> {
         match input {
             Input::Command(command) => {
                 let is_bounded = command.len() <= self.settings.batch_bytes_max;
-                if is_bounded && self.pending.push(command) && self.is_on {
+                if is_bounded && self.pending.push(now, command) && self.is_on {
                     let leader = *self.members.leader(self.engine.round());
                     self.forward(leader, out);
                 }
@@ -670,7 +691,7 @@ impl<N: Notary> Machine for Replica<N> {
                 self.on_heard(now, from, message, is_fit, out);
             }
             Input::Persisted { mark } => self.safe = self.safe.max(mark.min(self.mark)),
-            Input::State { height, state } => self.on_state(height, state),
+            Input::State { height, state } => self.on_state(height, state, out),
             Input::Wish(seats) => self.on_own_wish(now, seats, out),
             Input::Hint(seats) => self.on_hint(now, seats, out),
             Input::Rescue(rescue) => self.on_own_rescue(now, &rescue, out),
@@ -704,7 +725,7 @@ impl<N: Notary> Machine for Replica<N> {
     fn wake_at(&self) -> Option<Instant> {
         let waits = self.waits.values().copied();
         let rest = [self.say_again_at, self.wait_at, self.greet_at(), self.catch_up_at()];
-        waits.chain(rest.into_iter().flatten()).min()
+        waits.chain(rest.into_iter().flatten()).chain(self.overdue_at()).min()
     }
 }
 

@@ -39,11 +39,13 @@ use crate::{
 };
 pub use opening::Torn;
 pub(crate) use renewing::ask_around;
-pub use standing::{MachineStanding, RescueStanding, Standing, UserStanding, since_recovery};
+pub use standing::{
+    AstrayStanding, MachineStanding, RescueStanding, Standing, UserStanding, since_recovery,
+};
 pub(crate) use survivor::Survivor;
 
 use peers::Peers;
-use standing::{Listed, Roster};
+use standing::{Listed, Roster, went_astray};
 
 /// After so long without a word there is one too, so that a start is quick.
 const QUIET: Duration = Duration::from_secs(5);
@@ -317,6 +319,10 @@ impl Group {
                         is_book_read = false;
                     }
                     Output::Load(absent) => wanted = Some(absent),
+                    Output::Astray(astray) => {
+                        self.tell_standing();
+                        return Err(Failure::Unfit(went_astray(&astray)));
+                    }
                     Output::Stale => {
                         let what = "this machine's disk is older than what it has said; make a new \
                                     directory and join with a new invitation";
@@ -367,6 +373,7 @@ impl Group {
             decided_at: Some(self.decided.1),
             quiet_s: self.quiet_s(),
             is_passed_over: replica.is_passed_over(),
+            astray: replica.astray().map(AstrayStanding::of),
             roster: Roster::new(replica, Arc::clone(&self.listed)),
             is_named: self.member.book().is_named(),
             expires: self.peers.as_ref().map(Peers::expires),

@@ -30,6 +30,10 @@ const BATCHES: Place<Shed> = Place::new("2F", "proposed batches").of("batches");
 const ROUNDS: Place<Shed> = Place::new("2G", "rounds of a height").of("rounds");
 /// What members say of the place after that.
 const AHEAD: Place<ClownCar> = Place::new("2AA", "words too early").of("words");
+/// What other members say has waited too long.
+const OVERDUE: Place<ClownCar> = Place::new("2AD", "overdue elsewhere").of("commands");
+/// What they say of their states.
+const VOUCHES: Place<ClownCar> = Place::new("2AE", "what others vouch for").of("states");
 /// What may not be said or done before the log is safe.
 const HELD: Place<Shed> = Place::new("2H", "waits for the log").of("things");
 /// The bytes of the decisions among it.
@@ -150,6 +154,10 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.flow(Flow::exit("the height is decided", BATCHES));
     graph.flow(Flow::between("said too early", FRAMES, AHEAD));
     graph.flow(Flow::exit("its turn has come", AHEAD));
+    graph.flow(Flow::between("overdue there", FRAMES, OVERDUE));
+    graph.flow(Flow::exit("decided next", OVERDUE));
+    graph.flow(Flow::between("vouched for", FRAMES, VOUCHES));
+    graph.flow(Flow::exit("long past", VOUCHES));
     graph.flow(Flow::entry("waited in vain", ROUNDS));
     graph.flow(Flow::between("others have", FRAMES, ROUNDS));
     graph.flow(Flow::exit("decided at last", ROUNDS));
@@ -160,6 +168,9 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.shed(BATCHES, group.batches_max as u64, "what a quorum has seen is proposed again");
     let each = "seats: a proposal and two votes of each member";
     graph.clown_car(AHEAD, (group::Settings::EARLY_MAX * Seats::COUNT_MAX) as u64, each);
+    graph.clown_car(OVERDUE, Seats::COUNT_MAX as u64, "seats: one command of each member");
+    let each = "seats: of each member as many as there are states here";
+    graph.clown_car(VOUCHES, (group::Settings::STATES_MAX * Seats::COUNT_MAX) as u64, each);
     // Waits grow so much that honest members never have as many.
     graph.shed(ROUNDS, u64::from(group.rounds_max), "who has decided shows it to all");
     graph.shed(PROOFS, group.proofs_max as u64, "those that are kept prove it too");
@@ -272,6 +283,8 @@ pub(crate) fn limited(group: group::Settings, limits: Limits) -> (group::Setting
 /// The places whose size is a constant of the crate that has them.
 fn claim_constants(plan: &mut Plan) {
     plan.spec(AHEAD);
+    plan.spec(OVERDUE);
+    plan.spec(VOUCHES);
     plan.spec(WISHES);
     plan.spec(STATES);
     plan.spec(OFFERS);
@@ -312,7 +325,7 @@ mod tests {
             let verdict = graph.without_protection(label).check();
             assert_eq!(verdict.vulnerable(), [label], "{}", verdict.summary());
         }
-        assert_eq!(graph.labels().count(), 29);
+        assert_eq!(graph.labels().count(), 31);
     }
 
     #[test]

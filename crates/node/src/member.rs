@@ -11,7 +11,7 @@ use std::{
 
 use base::{Digest, Instant, Machine as _, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
-use group::{Charter, Decision, Notary, Replica, Rescue, Sealed, Seat, Tip};
+use group::{Astray, Charter, Decision, Notary, Replica, Rescue, Sealed, Seat, Tip};
 use lease::Client;
 use overlay::{Decree, Refused};
 use wire::{Message, Slot};
@@ -137,6 +137,9 @@ pub enum Output {
     Misled,
     /// The disk is not the newest that this member has had; it has to sit down on a new seat.
     Stale,
+    /// What this member has is not what so many others have sealed that one of them is honest. It votes no more, and
+    /// what they have sealed is safe in its log.
+    Astray(Astray),
 }
 
 /// The state of a member between two decisions.
@@ -378,6 +381,7 @@ impl<N: Notary + Clone> Member<N> {
                 group::Output::Install { tip, state } => self.install(tip, &state, out),
                 group::Output::Misled { tip } => self.let_go(tip, out),
                 group::Output::Stale => out.push(Output::Stale),
+                group::Output::Astray(astray) => out.push(Output::Astray(astray)),
             }
         }
     }

@@ -6,6 +6,8 @@
 mod actor;
 mod customer;
 mod disk;
+mod leaders;
+mod leading;
 mod ledger;
 mod member;
 mod notary;
@@ -14,6 +16,7 @@ mod run;
 mod tally;
 mod tamper;
 
+pub use leaders::{explain as explain_leaders, run as run_leaders};
 pub use run::{explain, explain_twins, run, run_twins};
 
 #[cfg(test)]

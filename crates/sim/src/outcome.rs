@@ -2,7 +2,7 @@
 
 use base::{Digest, Duration, Instant};
 
-use crate::{Actor, Counts, Marks, Violation, World};
+use crate::{Actor, Counts, Longest, Marks, Violation, World};
 
 /// What became of one world.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Outcome {
     pub counts: Counts,
     /// Which marks were passed.
     pub marks: Marks,
+    /// How long things took at the most.
+    pub longest: Longest,
     /// What was broken, if anything was.
     pub violation: Option<Violation>,
     /// The last things that happened, if they were kept.
@@ -29,6 +31,7 @@ impl Outcome {
             simulated: world.now().since(Instant::START),
             counts: *world.counts(),
             marks: world.marks().clone(),
+            longest: Longest::default(),
             violation,
             trace: world.trace().map(str::to_owned).collect(),
         }

@@ -2,7 +2,7 @@
 
 use base::{Digest, Domain, Duration, Hasher};
 
-use crate::{Counts, Marks, Outcome, Violation};
+use crate::{Counts, Longest, Marks, Outcome, Violation};
 
 const PURPOSE: Domain = Domain::new("simulated worlds v1");
 
@@ -17,6 +17,8 @@ pub struct Summary {
     pub counts: Counts,
     /// Which marks were passed.
     pub marks: Marks,
+    /// How long things took at the most.
+    pub longest: Longest,
     /// The first seed in which something was broken: what, and the digest up to there.
     pub failure: Option<(u64, Violation, Digest)>,
     digests: Hasher,
@@ -29,6 +31,7 @@ impl Default for Summary {
             simulated: Duration::ZERO,
             counts: Counts::default(),
             marks: Marks::default(),
+            longest: Longest::default(),
             failure: None,
             digests: Hasher::new(PURPOSE),
         }
@@ -42,6 +45,7 @@ impl Summary {
         self.simulated += outcome.simulated;
         self.counts.merge(&outcome.counts);
         self.marks.merge(&outcome.marks);
+        self.longest.merge(&outcome.longest);
         self.digests.update(outcome.digest.as_bytes());
         if let (None, Some(violation)) = (&self.failure, &outcome.violation) {
             self.failure = Some((seed, violation.clone(), outcome.digest));
@@ -72,6 +76,7 @@ mod tests {
             simulated: Duration::from_secs(60),
             counts: Counts::default(),
             marks: Marks::new(&["rain"]),
+            longest: Longest::default(),
             violation,
             trace: Vec::new(),
         }

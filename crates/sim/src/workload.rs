@@ -36,6 +36,12 @@ pub const WORKLOADS: &[Workload] = &[
         explain: groups::explain,
     },
     Workload {
+        name: "leaders",
+        about: "four or seven members whose first leaders are as slow as they may be, or deaf to somebody",
+        run: groups::run_leaders,
+        explain: groups::explain_leaders,
+    },
+    Workload {
         name: "leases",
         about: "one grantor, two to six clients, a small tree that all of them want",
         run: leases::run,

@@ -23,11 +23,15 @@ pub enum Lie {
     Answer,
     /// Proposes what nobody asked for.
     Invent,
+    /// Says what it says of a height as late as it may.
+    Slow,
+    /// Does not hear what somebody wants, and hears all others.
+    Picky,
 }
 
 impl Lie {
     /// All of them.
-    pub const ALL: [Lie; 10] = [
+    pub const ALL: [Lie; 12] = [
         Lie::Twins,
         Lie::Equivocate,
         Lie::Withhold,
@@ -38,5 +42,7 @@ impl Lie {
         Lie::Maul,
         Lie::Answer,
         Lie::Invent,
+        Lie::Slow,
+        Lie::Picky,
     ];
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, VecDeque};
 use base::{Digest, Domain, Duration, Instant, Rng};
 use group::{
     Batch, Certificate, Change, Decision, Message, Notary, Passage, Proposal, Roll, Seal, Sealable,
-    Sealed, Seat, Step, Summary, Tip, Vote, Word,
+    Sealed, Seat, Step, Summary, Tip, Vote, Vouch, Word,
 };
 
 use crate::{Lie, state::digest_of};
 
 const HISTORY_MAX: usize = 64;
 const VALUES_MAX: usize = 6;
+const LATE_MAX: usize = 256;
 const STRANGE: Domain = Domain::new("simulated lie v1");
 
 /// One liar.
@@ -34,6 +35,14 @@ pub struct Vice {
     values: VecDeque<Digest>,
     /// The state that it has made up, and its point.
     forged: Option<(Tip, Vec<u8>)>,
+    /// How late it may say what it says of a height.
+    leisure: Duration,
+    /// What it has not said yet. At most [`LATE_MAX`].
+    late: VecDeque<(Instant, Seat, Message)>,
+    /// Who wants a command.
+    author: fn(&[u8]) -> Option<u64>,
+    /// Whom it does not hear: the first that it might have heard.
+    ignored: Option<u64>,
     rng: Rng,
 }
 
@@ -58,8 +67,54 @@ impl Vice {
             history: VecDeque::new(),
             values: VecDeque::new(),
             forged: None,
+            leisure: Duration::ZERO,
+            late: VecDeque::new(),
+            author: |_| None,
+            ignored: None,
             rng: rng.fork(),
         }
+    }
+
+    /// The same, if it is slow, saying things so late.
+    #[must_use]
+    pub fn at_leisure(self, leisure: Duration) -> Vice {
+        Vice { leisure, ..self }
+    }
+
+    /// The same, if it is picky, knowing who wants what.
+    #[must_use]
+    pub fn picking_by(self, author: fn(&[u8]) -> Option<u64>) -> Vice {
+        Vice { author, ..self }
+    }
+
+    /// Whether it does not hear what this one wants.
+    pub fn ignores(&mut self, author: u64) -> bool {
+        self.lies.contains(&Lie::Picky)
+            && *self.ignored.get_or_insert(author) == author
+            && self.rng.chance(self.zeal)
+    }
+
+    /// What it says at once; what it says later is kept here.
+    pub fn put_off(&mut self, now: Instant, to: Seat, message: Message) -> Option<Message> {
+        let is_late = matches!(message, Message::Word(..))
+            && self.late.len() < LATE_MAX
+            && self.does(Lie::Slow);
+        if !is_late {
+            return Some(message);
+        }
+        self.late.push_back((now + self.leisure, to, message));
+        None
+    }
+
+    /// When it says the next of what it has put off.
+    pub fn late_at(&self) -> Option<Instant> {
+        self.late.front().map(|(at, ..)| *at)
+    }
+
+    /// What it has put off until now.
+    pub fn late(&mut self, now: Instant) -> Option<(Seat, Message)> {
+        let (_, to, message) = self.late.pop_front_if(|(at, ..)| *at <= now)?;
+        Some((to, message))
     }
 
     /// Whether it is two.
@@ -87,6 +142,13 @@ impl Vice {
             self.values.push_back(value);
             if self.values.len() > VALUES_MAX {
                 self.values.pop_front();
+            }
+        }
+        if matches!(message, Message::Commands(_) | Message::Overdue(_)) {
+            let author = self.author;
+            let mut authors = message.commands().iter().filter_map(|one| author(one));
+            if authors.any(|author| self.ignores(author)) {
+                return false;
             }
         }
         !(self.does(Lie::Withhold) && self.rng.chance(0.5))
@@ -243,7 +305,7 @@ impl Vice {
         let vote = Vote { height, round, step, value: self.draw_value(), seat };
         let value = self.draw_digest();
         let seals = tip.seats.iter().map(|seat| (*seat, Seal([3; 64]))).collect();
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0 | 1 => {
                 Message::Word(Word::Vote(self.sealed(vote, stamp), self.rng.chance(0.5)), None)
             }
@@ -278,7 +340,12 @@ impl Vice {
             }
             8 => Message::Fetch { height: self.rng.below(height + 1), from: self.rng.below(3) },
             9 => Message::Commands(vec![vec![self.rng.below(256) as u8; 40]; 20]),
-            10 => {
+            10 => Message::Overdue(vec![self.rng.below(256) as u8; 40]),
+            11 => {
+                let vouch = Vouch { height, state: value, seat };
+                Message::Vouch(self.sealed(vouch, stamp))
+            }
+            12 => {
                 let (epoch, until, seal) = (tip.epoch, Instant::END, Seal([2; 64]));
                 Message::Wish { epoch, seats: vec![seat], until, seal }
             }

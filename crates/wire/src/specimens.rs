@@ -251,7 +251,7 @@ fn between_clients_and_members() -> Vec<(&'static str, Message)> {
 fn members() -> Vec<(&'static str, group::Message)> {
     use group::{
         Batch, Certificate, Change, Decision, Message, Passage, Proposal, Rescue, Seal, Sealed,
-        Seat, Step, Summary, Tip, Unproven, Vote, Wisher, Word,
+        Seat, Step, Summary, Term, Tip, Unproven, Vote, Vouch, Wisher, Word,
     };
     let seat = |n: u8| Seat { key: PublicKey::from_bytes([n; 32]), incarnation: u32::from(n) };
     let (digest, seal) = (Digest::from_bytes([7; 32]), Seal([9; 64]));
@@ -286,6 +286,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         height,
         time,
         leader: seat(1),
+        term: Term { height, time },
         epoch: 2,
         seats: vec![seat(1)],
         plan: Some(vec![seat(1), seat(3)]),
@@ -293,6 +294,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         lineage,
     };
     let (epoch, seats) = (2, vec![seat(1), seat(3)]);
+    let vouch = Vouch { height, state: digest, seat: seat(1) };
     vec![
         ("vote", Message::Word(Word::Vote(vote.clone(), true), None)),
         ("proposal", Message::Word(Word::Proposal(proposal), Some(batch(Some(plan))))),
@@ -309,6 +311,8 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),
         ("wish", Message::Wish { epoch, seats: seats.clone(), until: time, seal }),
         ("ready", Message::Ready { epoch, seats, seal }),
+        ("overdue", Message::Overdue(vec![1, 2])),
+        ("vouch", Message::Vouch(Sealed { what: vouch, seal })),
     ]
 }
 

@@ -173,6 +173,18 @@ fn a_status_shows_that_the_group_was_recovered_and_who_follows() {
 }
 
 #[test]
+fn a_status_and_a_doctor_show_that_this_machine_has_another_state_than_the_others() {
+    let well = || json!({});
+    let mut cell = five([well(), well(), well(), well(), well()]);
+    cell["group"]["failure"] =
+        json!("after decision 41 this machine's copy of the tree is not what it should be");
+    cell["group"]["astray"] =
+        json!({ "height": 41, "others": ["02".repeat(32), "03".repeat(32), "04".repeat(32)] });
+    check("astray", &cell, 1);
+    check_of("doctor", "astray", &cell, 1);
+}
+
+#[test]
 fn a_doctor_finds_nothing_where_nothing_is_wrong() {
     let well = || json!({});
     check_of("doctor", "well", &five([well(), well(), well(), well(), well()]), 0);

@@ -68,6 +68,7 @@ impl<N: Notary> Replica<N> {
         let message = Message::Welcome { nonce, time, height, seen };
         out.push(Output::Send { to: from, message });
         self.show_rescue(from, out);
+        self.insist_again(from, out);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one message")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::Duration;
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use super::Replica;
+use super::{Astray, Replica};
 use crate::{
     ballot::Certificate,
     batch::{Batch, Decision, Tip},
@@ -26,6 +26,9 @@ pub struct Settings {
     pub doubt: Doubt,
     /// After this long without an answer a question is asked again.
     pub repeat: Duration,
+    /// What has waited for so long is shown to all members, and after as long again nobody votes for what leaves it
+    /// out.
+    pub overdue: Duration,
     /// The most commands of a batch.
     pub batch_count_max: usize,
     /// The most bytes of a batch's commands.
@@ -69,6 +72,7 @@ impl Default for Settings {
             patience: Patience::default(),
             doubt: Doubt::default(),
             repeat: Duration::from_millis(500),
+            overdue: Duration::from_secs(1),
             batch_count_max: 4_096,
             batch_bytes_max: 4 << 20,
             pending_count_max: 16_384,
@@ -168,6 +172,9 @@ pub enum Output {
     /// This disk is not the newest one that this member has had. It says nothing any more; it has to sit down
     /// on a new seat.
     Stale,
+    /// Decisions have led to something else here than to so many others that one of them is honest. It says nothing
+    /// any more; what the others have sealed is safe in its log.
+    Astray(Astray),
 }
 
 /// What a log is made of.
@@ -185,6 +192,8 @@ pub enum Record {
     Evidence(Evidence),
     /// The authority has let the group go on from somebody else.
     Rescued(Decision),
+    /// Others have another state than this member.
+    Astray(Astray),
 }
 
 /// How much a member keeps. Nothing that others say makes any of it grow beyond its bound.
@@ -194,6 +203,10 @@ pub struct Sizes {
     pub held: usize,
     /// Commands that wait for a place.
     pub pending: usize,
+    /// What others have shown to be overdue.
+    pub overdue: usize,
+    /// What others have said of their states.
+    pub vouches: usize,
     /// Batches of the next height.
     pub batches: usize,
     /// Decisions for those that are behind.
@@ -222,6 +235,8 @@ impl<N> Replica<N> {
         Sizes {
             held: self.held.len(),
             pending: self.pending.len(),
+            overdue: self.fairness.len(),
+            vouches: self.agreeing.len(),
             batches: self.batches.len(),
             recent: self.recent.len(),
             ahead: self.ahead.len(),

@@ -80,6 +80,7 @@ impl<N: Notary> Replica<N> {
             out.push(self.want_state());
         }
         self.greet(now);
+        out.extend(self.astray().cloned().map(Output::Astray));
     }
 
     fn relive(
@@ -151,6 +152,7 @@ impl<N: Notary> Replica<N> {
                 self.recent_bytes = 0;
             }
             Record::Evidence(evidence) => _ = self.keep_evidence(evidence),
+            Record::Astray(astray) => self.go_astray(astray, self.mark.saturating_sub(1)),
             Record::Rescued(decision) => {
                 if decision.height > self.tip.height {
                     self.pass_over(decision, self.mark.saturating_sub(1));

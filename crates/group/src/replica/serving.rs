@@ -134,10 +134,11 @@ impl<N: Notary> Replica<N> {
         out.push(Output::Send { to: from, message });
     }
 
-    pub(super) fn on_state(&mut self, height: u64, state: Arc<[u8]>) {
+    pub(super) fn on_state(&mut self, height: u64, state: Arc<[u8]>, out: &mut Vec<Output>) {
         let Some(place) = self.asked.iter().position(|tip| tip.height == height) else { return };
         let Some(tip) = self.asked.drain(..=place).next_back() else { return };
         self.hold(tip, state);
+        self.vouch(height, out);
     }
 
     /// Keeps a checkpoint, the last two of them.

@@ -119,6 +119,7 @@ impl<N: Notary> Replica<N> {
         // engine to see. Somebody may only say so, so that later the batch is fit for being known.
         let is_old = valid_round.is_some();
         let is_in_time = is_old || self.clock.is_plausible(batch.time, now);
+        let is_unfair = !is_old && self.is_unfair(now, round, &batch);
         if !is_in_time {
             self.ask_time(now, out);
         }
@@ -129,6 +130,7 @@ impl<N: Notary> Replica<N> {
             || is_fit
                 && is_in_time
                 && (is_old || batch.leader == seat && !self.is_proof_left_out(&batch))
+                && !is_unfair
                 && self.is_sound(&batch);
         if is_fit {
             self.keep(round, value, batch);

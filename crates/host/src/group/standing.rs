@@ -7,7 +7,7 @@ use std::{
 };
 
 use base::{Instant, PublicKey};
-use group::{Ed25519, Replica, Rescue};
+use group::{Astray, Ed25519, Replica, Rescue};
 use node::Book;
 use serde::Serialize;
 
@@ -66,9 +66,37 @@ pub struct Standing {
     pub is_named: bool,
     /// Whether the group was recovered from somebody else, and this machine has not caught up with that.
     pub is_passed_over: bool,
+    /// How this machine has another state than others have sealed, if it has. It has stopped then.
+    pub astray: Option<AstrayStanding>,
     /// Who is who.
     #[serde(skip)]
     pub(crate) roster: Roster,
+}
+
+/// How a member of the group has gone astray.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AstrayStanding {
+    /// The decision after which it has another state.
+    pub height: u64,
+    /// Who has sealed that theirs is not this one.
+    pub others: Vec<Key>,
+}
+
+impl AstrayStanding {
+    pub(super) fn of(astray: &Astray) -> AstrayStanding {
+        let others = astray.others.iter().map(|vouch| Key(vouch.what.seat.key));
+        AstrayStanding { height: astray.height, others: others.collect() }
+    }
+}
+
+/// What people are told when it has.
+pub(super) fn went_astray(astray: &Astray) -> String {
+    let (number, others) = (since_recovery(astray.height).1, astray.others.len());
+    format!(
+        "after decision {number} this machine's copy of the tree is not what {others} other members have \
+         sealed, so it votes no more; the disk or the memory may be broken, or the program another one: make a \
+         new directory and join with a new invitation, and keep this one, whose log has what they have sealed"
+    )
 }
 
 /// A recovery of the group.

@@ -82,7 +82,14 @@ impl<T: Tamper> Member<T> {
         out: &mut Outbox<Party<T>>,
     ) {
         let input = match letter {
-            Letter::Upward(bytes) => self.heard(client_of(from), bytes),
+            Letter::Upward(bytes) => {
+                let client = client_of(from);
+                let author = u64::from(client.0);
+                if self.vice.as_mut().is_some_and(|vice| vice.ignores(author)) {
+                    return;
+                }
+                self.heard(client, bytes)
+            }
             Letter::Member(bytes) => {
                 let Some(from) = self.circle.seat(from) else { return };
                 if let Some(vice) = &mut self.vice
@@ -115,10 +122,14 @@ impl<T: Tamper> Member<T> {
             self.product.tick(now, &mut wanted);
             self.follow(now, wanted, out);
         }
+        while let Some((to, message)) = self.vice.as_mut().and_then(|vice| vice.late(now)) {
+            self.lie(to, message, out);
+        }
     }
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        self.disk.sync_at().into_iter().chain(self.product.wake_at()).min()
+        let late_at = self.vice.as_ref().and_then(Vice::late_at);
+        self.disk.sync_at().into_iter().chain(self.product.wake_at()).chain(late_at).min()
     }
 
     /// It comes back with what was safe, and perhaps a little more.
@@ -223,9 +234,7 @@ impl<T: Tamper> Member<T> {
                 }
                 Output::Show { to, bytes } => out.send(node_of(to), Letter::Downward(bytes)),
                 Output::Tell { to, bytes } => {
-                    if let Some(node) = self.circle.node(to) {
-                        self.tell(node, bytes, out);
-                    }
+                    self.tell(now, to, bytes, out);
                 }
                 Output::Persist { record, .. } => self.disk.write(self.tamper.written(record)),
                 Output::Sync { mark } if !self.tamper.waits_for_disk() => safe_mark = Some(mark),
@@ -237,6 +246,10 @@ impl<T: Tamper> Member<T> {
                     self.base = self.product.whole_state();
                 }
                 Output::Misled => unreachable!("all have been there from the first"),
+                Output::Astray(_) if self.vice.is_some() => {}
+                Output::Astray(_) => {
+                    out.note(Note::Unreadable("a state of its own, they say".to_owned()));
+                }
                 // A liar is shown what it denies.
                 Output::Stale if self.vice.is_some() => out.mark("a liar is found out"),
                 Output::Stale => out.note(Note::Unreadable("an old disk, they say".to_owned())),
@@ -250,13 +263,22 @@ impl<T: Tamper> Member<T> {
         }
     }
 
-    fn tell(&mut self, node: Node, bytes: Vec<u8>, out: &mut Outbox<Party<T>>) {
+    fn tell(&mut self, now: Instant, to: Seat, bytes: Vec<u8>, out: &mut Outbox<Party<T>>) {
+        let Some(node) = self.circle.node(to) else { return };
         let Some(vice) = &mut self.vice else {
             return out.send(node, Letter::Member(bytes));
         };
         let Ok(Message::Member(message)) = wire::open(&bytes) else { return };
+        if let Some(message) = vice.put_off(now, to, *message) {
+            self.lie(to, message, out);
+        }
+    }
+
+    /// A liar says something else instead, perhaps.
+    fn lie(&mut self, to: Seat, message: group::Message, out: &mut Outbox<Party<T>>) {
+        let (Some(vice), Some(node)) = (&mut self.vice, self.circle.node(to)) else { return };
         let stamp = Stamp(self.seat.key);
-        for message in vice.outward(node.0, *message, self.seat, &stamp) {
+        for message in vice.outward(node.0, message, self.seat, &stamp) {
             let bytes = vice.maul(wire::seal(&Message::Member(Box::new(message))));
             out.send(node, Letter::Member(bytes));
         }

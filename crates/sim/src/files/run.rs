@@ -275,6 +275,8 @@ impl Plan {
             let place = circle.first.members().list().iter().rev().position(|other| *other == seat);
             let vice = place.and_then(|place| self.liars.get(place)).map(|(lies, zeal)| {
                 Vice::new(lies.clone(), *zeal, terms.slack, circle.group, invented, rng)
+                    .at_leisure(LEISURE)
+                    .picking_by(author)
             });
             let settings = settings.clone();
             let member = Member::new(settings, circle, seat, *sync_max, vice, rng.fork(), tamper);
@@ -329,12 +331,23 @@ impl Plan {
     }
 }
 
+/// How late a slow leader says what is still in time, mostly.
+const LEISURE: Duration = Duration::from_millis(150);
+
 /// Some ways to lie. That a member is two is for the world of groups.
 fn draw_lies(rng: &mut Rng) -> BTreeSet<Lie> {
     let ways = Lie::ALL.into_iter().filter(|lie| *lie != Lie::Twins);
     let mut lies: BTreeSet<Lie> = ways.clone().filter(|_| rng.chance(0.3)).collect();
     lies.insert(*rng.pick(&ways.collect::<Vec<_>>()));
     lies
+}
+
+/// Whose command this is.
+fn author(command: &[u8]) -> Option<u64> {
+    match Order::of(command) {
+        Ok(Order::Do { command: Command::Heard { client, .. }, .. }) => Some(u64::from(client.0)),
+        _ => None,
+    }
 }
 
 /// A command that nobody wants, or that nobody may.

@@ -64,6 +64,8 @@ pub(crate) enum Note {
     Restarted,
     /// A member finds that its disk is an old one, which may be so or not.
     Stale { is_old: bool },
+    /// A member finds that its state is not that of the others, which may be so or not.
+    Astray { is_adrift: bool },
     /// A member could not read its own log.
     Unreadable(String),
     /// A customer asks for something.

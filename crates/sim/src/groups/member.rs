@@ -40,8 +40,12 @@ pub(crate) struct Site {
     pub(crate) hardware: Hardware,
     /// The secret of each customer, by node. Machines only check with it.
     pub(crate) secrets: Rc<BTreeMap<u16, u64>>,
+    /// The machine whose state goes astray once.
+    pub(crate) drifter: Option<Node>,
 }
 
+/// After so many orders a state goes astray, if it does.
+const DRIFTS_AFTER: u64 = 20;
 /// One who has just begun anew says so this often.
 const PETITION_EVERY: Duration = Duration::from_millis(700);
 /// One who knows nothing new for so long looks up who may sit in the group.
@@ -71,6 +75,9 @@ pub(crate) struct Member<T> {
     backup: Option<(Seat, Disk)>,
     /// Whether its disk is an old one.
     is_old: bool,
+    /// Whether its state has gone astray, and whether it still is.
+    has_drifted: bool,
+    is_adrift: bool,
     /// The greatest height at which it has voted.
     voted: u64,
     petitions: BTreeMap<PublicKey, Seat>,
@@ -104,6 +111,8 @@ impl<T: Tamper> Member<T> {
             booted_at: now,
             backup: None,
             is_old: false,
+            has_drifted: false,
+            is_adrift: false,
             voted: 0,
             petitions: BTreeMap::new(),
             epochs: BTreeMap::new(),
@@ -124,6 +133,15 @@ impl<T: Tamper> Member<T> {
 
     pub(crate) fn is_honest(&self) -> bool {
         self.vice.is_none()
+    }
+
+    /// Whether its state goes astray once, and whether it is.
+    pub(crate) fn drifts(&self) -> bool {
+        self.site.drifter == Some(self.node)
+    }
+
+    pub(crate) fn is_adrift(&self) -> bool {
+        self.is_adrift
     }
 
     /// The product's machine, and its time.
@@ -186,7 +204,8 @@ impl<T: Tamper> Member<T> {
             let replica = life.replica.wake_at().map(|at| self.unclock(at));
             [replica, life.disk.wake_at()]
         });
-        lives.flatten().chain(self.petition_at).min()
+        let late_at = self.vice.as_ref().and_then(Vice::late_at);
+        lives.flatten().chain(self.petition_at).chain(late_at).min()
     }
 
     pub(crate) fn wake(&mut self, now: Instant, out: &mut Out<T>) {
@@ -214,6 +233,9 @@ impl<T: Tamper> Member<T> {
         if self.petition_at.is_some_and(|at| at <= now) {
             self.petition(now, out);
         }
+        while let Some((to, message)) = self.vice.as_mut().and_then(|vice| vice.late(now)) {
+            self.lie(to, message, out);
+        }
         self.scheme(now, None, out);
         self.look_after(now, out);
     }
@@ -238,7 +260,8 @@ impl<T: Tamper> Member<T> {
                 }
             }
             Letter::Order(bytes, epoch) => {
-                if self.is_wanted(&bytes) {
+                let is_heard = |vice: &mut Vice| !vice.ignores(u64::from(from.0));
+                if self.is_wanted(&bytes) && self.vice.as_mut().is_none_or(is_heard) {
                     self.epochs.insert(from.0, epoch);
                     for index in 0..self.lives.len() {
                         self.step(now, index, Input::Command(bytes.to_vec()), out);
@@ -271,11 +294,7 @@ impl<T: Tamper> Member<T> {
         }
         let members = self.lives[0].replica.members().list().to_vec();
         for (from, message) in self.tamper.inward(from, message, &members) {
-            let is_fit = match &message {
-                Message::Word(_, Some(batch)) => batch.commands.iter().all(|c| self.is_wanted(c)),
-                Message::Commands(commands) => commands.iter().all(|c| self.is_wanted(c)),
-                _ => true,
-            };
+            let is_fit = message.commands().iter().all(|command| self.is_wanted(command));
             if let Message::Word(word, batch) = &message {
                 if let Word::Vote(vote, _) = word
                     && vote.what.seat == from
@@ -321,7 +340,7 @@ impl<T: Tamper> Member<T> {
                         answers.push(Input::Persisted { mark });
                     }
                 }
-                Output::Send { to, message } => self.send(index, to, message, out),
+                Output::Send { to, message } => self.send(now, index, to, message, out),
                 Output::Decided(decision) => {
                     let mut tally = std::mem::take(&mut life.tally);
                     life.tip = life.tip.after(&decision.batch);
@@ -337,6 +356,10 @@ impl<T: Tamper> Member<T> {
                     }
                     if self.vice.is_none() && self.tamper.drifts() && tally.count % 50 == 49 {
                         tally.spoil();
+                    }
+                    if self.drifts() && !self.has_drifted && tally.count > DRIFTS_AFTER {
+                        tally.spoil();
+                        (self.has_drifted, self.is_adrift) = (true, true);
                     }
                     self.lives[index].tally = tally;
                 }
@@ -359,6 +382,7 @@ impl<T: Tamper> Member<T> {
                         let (tip, state) = (Rc::new(tip.clone()), digest_of(&state));
                         out.note(Note::Installed { tip, state });
                     }
+                    self.is_adrift = false;
                     life.tip = tip.clone();
                     life.tally = base::decode(&state, state.len()).unwrap_or_default();
                     let behind = life.replica.mark_behind(tip.height);
@@ -370,6 +394,13 @@ impl<T: Tamper> Member<T> {
                     let state = base::encode(&life.tally).into();
                     let behind = life.replica.mark_behind(tip.height);
                     life.disk.keep_state(tip, state, behind);
+                }
+                Output::Astray(_) => {
+                    life.is_stale = true;
+                    if self.vice.is_none() {
+                        out.mark("a member that has drifted notices it");
+                        out.note(Note::Astray { is_adrift: self.is_adrift });
+                    }
                 }
                 Output::Stale => {
                     life.is_stale = true;
@@ -412,7 +443,7 @@ impl<T: Tamper> Member<T> {
         out.send(Node(order.customer), letter);
     }
 
-    fn send(&mut self, index: usize, to: Seat, message: Message, out: &mut Out<T>) {
+    fn send(&mut self, now: Instant, index: usize, to: Seat, message: Message, out: &mut Out<T>) {
         let Some(node) = self.site.safe.index(&to.key).map(|index| Node(index as u16)) else {
             return;
         };
@@ -420,10 +451,8 @@ impl<T: Tamper> Member<T> {
             if vice.is_twin() && vice.side(node.0) != index {
                 return;
             }
-            let (stamp, seat) = (&self.stamp, self.seat);
-            for message in vice.outward(node.0, message, seat, stamp) {
-                let bytes = vice.maul(base::encode(&message)).into();
-                out.send(node, Letter::Member { from: self.seat, to, bytes });
+            if let Some(message) = vice.put_off(now, to, message) {
+                self.lie(to, message, out);
             }
             return;
         }
@@ -435,6 +464,18 @@ impl<T: Tamper> Member<T> {
         }
         if self.tamper.outward(&message) {
             let bytes = base::encode(&message).into();
+            out.send(node, Letter::Member { from: self.seat, to, bytes });
+        }
+    }
+
+    /// A liar says something else instead, perhaps.
+    fn lie(&mut self, to: Seat, message: Message, out: &mut Out<T>) {
+        let (Some(vice), Some(index)) = (&mut self.vice, self.site.safe.index(&to.key)) else {
+            return;
+        };
+        let node = Node(index as u16);
+        for message in vice.outward(node.0, message, self.seat, &self.stamp) {
+            let bytes = vice.maul(base::encode(&message)).into();
             out.send(node, Letter::Member { from: self.seat, to, bytes });
         }
     }
@@ -545,7 +586,7 @@ impl<T: Tamper> Member<T> {
         let (tip, state) = self.site.ledger.borrow().start();
         let tally = base::decode(&state, state.len()).unwrap_or_default();
         self.lives = vec![self.begin(&tip, tally, now)];
-        (self.voted, self.is_old) = (0, false);
+        (self.voted, self.is_old, self.is_adrift) = (0, false, false);
         (self.wished, self.petition_at) = (None, Some(now));
         self.petitions.clear();
         out.note(Note::Restarted);

@@ -13,6 +13,7 @@ use crate::{Broken, Checker, Node, World};
 
 use super::{
     actor::{Note, Party},
+    leading::Leading,
     ledger::Shared,
     member::Member,
     tally::{Order, Receipt, Tally},
@@ -21,6 +22,9 @@ use super::{
 
 /// A decision takes effect so soon after it was made, if no machine stands still: its log has to be safe.
 const EFFECT_MAX: Duration = Duration::from_secs(1);
+
+/// Who has drifted notices it so soon after a checkpoint, if nothing else goes wrong.
+const NOTICED_MAX: Duration = Duration::from_secs(3);
 
 /// The place of a vote.
 type Place = (Seat, u64, u32, Step);
@@ -55,6 +59,11 @@ pub(crate) struct Oracle {
     secrets: Rc<BTreeMap<u16, u64>>,
     /// How many orders were believed.
     pub(crate) believed: u64,
+    /// Who leads, and who waits.
+    pub(crate) leading: Leading,
+    /// When the faults ended, and who has had another state than the others at a point after that, and since when.
+    healed_at: Option<Instant>,
+    adrift: BTreeMap<Node, Instant>,
 }
 
 impl Oracle {
@@ -63,6 +72,7 @@ impl Oracle {
         slack: Duration,
         is_steady: bool,
         secrets: Rc<BTreeMap<u16, u64>>,
+        leading: Leading,
     ) -> Oracle {
         let tip = ledger.borrow().tip.clone();
         let tally = Tally::default();
@@ -80,12 +90,20 @@ impl Oracle {
             votes: BTreeMap::new(),
             secrets,
             believed: 0,
+            leading,
+            healed_at: None,
+            adrift: BTreeMap::new(),
         }
     }
 
     /// How many decisions there are.
     pub(crate) fn height(&self) -> u64 {
         self.tip.height
+    }
+
+    /// From now on no fault happens.
+    pub(crate) fn on_healed(&mut self, now: Instant) {
+        self.healed_at = Some(now);
     }
 
     /// From now on other machines are to sit here.
@@ -130,7 +148,7 @@ impl Oracle {
         let state: Rc<[u8]> = base::encode(&self.tally).into();
         self.states.push(digest_of(&state));
         self.ledger.borrow_mut().on_decided(self.tip.clone(), || state);
-        Ok(())
+        self.leading.on_decided(now, self.tip.leader)
     }
 
     fn on_command(&mut self, height: u64, command: &[u8]) -> Result<(), Broken> {
@@ -229,6 +247,8 @@ impl Oracle {
         let Sizes {
             held,
             pending,
+            overdue,
+            vouches,
             batches,
             recent,
             ahead,
@@ -244,6 +264,8 @@ impl Oracle {
         let bounds = [
             (held, 2 * settings.held_max, "outputs"),
             (pending, settings.pending_count_max, "commands"),
+            (overdue, count, "what is overdue elsewhere"),
+            (vouches, 2 * count, "what others vouch for"),
             (batches, settings.batches_max, "batches"),
             (recent, settings.recent_max, "decisions"),
             (ahead, 3 * count, "words too early"),
@@ -280,6 +302,10 @@ impl Oracle {
             if !self.ledger.borrow().is_wanted(node) {
                 continue;
             }
+            if member.drifts() {
+                self.judge_drift(node, member, world.now())?;
+                continue;
+            }
             let life = member.life();
             if life.tip.height < height {
                 let what = format!("{node} knows {} of {height}", life.tip.height);
@@ -292,6 +318,27 @@ impl Oracle {
         }
         Ok(())
     }
+
+    /// Who has drifted has noticed that, if it has made a checkpoint since and nothing went wrong.
+    fn judge_drift<T: Tamper>(
+        &self,
+        node: Node,
+        member: &Member<T>,
+        now: Instant,
+    ) -> Result<(), Broken> {
+        let since = self.adrift.get(&node).filter(|_| member.is_adrift());
+        match since.is_some_and(|since| *since + NOTICED_MAX < now) {
+            true => Err(Broken::new("inv-B3", format!("{node} has drifted and not noticed"))),
+            false => Ok(()),
+        }
+    }
+
+    /// A member has a state at a point.
+    fn on_state(&mut self, now: Instant, node: Node, is_adrift: bool) {
+        if is_adrift && self.healed_at.is_some() {
+            self.adrift.entry(node).or_insert(now);
+        }
+    }
 }
 
 impl<T: Tamper> Checker<Party<T>> for Oracle {
@@ -301,7 +348,13 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
                 Note::Decided { height, batch, value } => {
                     self.on_decided(world.now(), node, *height, batch, *value)?;
                 }
-                Note::State { tip, state } => self.check_state(node, tip, *state)?,
+                Note::State { tip, state } => {
+                    let is_adrift = world.actor(node).member().is_some_and(Member::is_adrift);
+                    self.on_state(world.now(), node, is_adrift);
+                    if !is_adrift {
+                        self.check_state(node, tip, *state)?;
+                    }
+                }
                 Note::Installed { tip, state } => {
                     self.check_state(node, tip, *state)?;
                 }
@@ -313,11 +366,20 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
                     let what = format!("{node} takes its disk for an old one");
                     return Err(Broken::new("inv-B7", what));
                 }
+                Note::Astray { is_adrift: true } => {}
+                Note::Astray { is_adrift: false } => {
+                    let what = format!("{node} takes its state for another one than it is");
+                    return Err(Broken::new("inv-B3", what));
+                }
                 Note::Unreadable(why) => return Err(Broken::new("log", why.clone())),
                 Note::Asked { number } => {
                     self.asked.insert((node.0, *number));
+                    self.leading.on_asked(world.now(), node, *number);
                 }
-                Note::Believed { number, receipt } => self.on_believed(node, *number, receipt)?,
+                Note::Believed { number, receipt } => {
+                    self.on_believed(node, *number, receipt)?;
+                    self.leading.on_believed(world.now(), node, *number)?;
+                }
             }
         }
         match world.actor(node).member().filter(|member| member.is_honest()) {

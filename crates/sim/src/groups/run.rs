@@ -14,6 +14,7 @@ use crate::{Broken, Clock, Faults, Kind, Marks, Node, Outcome, Violation, World}
 use super::{
     actor::Party,
     customer::{Customer, Habit},
+    leading::Leading,
     ledger::{Ledger, Shared, liars_max},
     member::{Hardware, Member, Site},
     notary::{Safe, group},
@@ -28,6 +29,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a customer learns who sits there or leads",
     "a customer says it again",
     "a disk is lost",
+    "a member that has drifted notices it",
     "a member starts again",
     "a state is taken from others",
     "an old disk is noticed",
@@ -90,6 +92,9 @@ pub(crate) fn play(plan: &Plan, rng: &mut Rng, tamper: &impl Tamper, lines_max: 
     outcome.marks.pass_many(DECIDED, oracle.height());
     outcome.marks.pass_if(!plan.liars.is_empty(), "somebody lies");
     outcome.marks.pass_if(plan.circles.len() > 1, GREW);
+    if plan.is_timed {
+        outcome.longest = oracle.leading.longest().clone();
+    }
     outcome
 }
 
@@ -106,6 +111,7 @@ fn perform<T: Tamper>(
     }
     world.run_until(healed_at, oracle)?;
     world.heal();
+    oracle.on_healed(healed_at);
     let open = open_orders(world);
     // Work goes on for a while without faults, then nobody asks for more.
     let rest_at = healed_at + plan.span / 8;
@@ -179,9 +185,13 @@ pub(crate) struct Plan {
     /// Which of them are to sit in the group, one circle after another.
     pub(crate) circles: Vec<BTreeSet<Node>>,
     pub(crate) liars: BTreeMap<Node, (BTreeSet<Lie>, f64)>,
+    /// An honest member whose state goes astray once.
+    pub(crate) drifter: Option<Node>,
     pub(crate) habits: Vec<Habit>,
     pub(crate) hardware: Hardware,
     pub(crate) is_real: bool,
+    /// Whether it is a fault if one leads, or somebody waits, for too long.
+    pub(crate) is_timed: bool,
     /// How long faults go on.
     pub(crate) span: Duration,
 }
@@ -209,7 +219,21 @@ impl Plan {
         let crash_gap = faults.crash_gap / 8;
         let faults = Faults { crash_gap, ..faults };
         let span = Duration::from_secs(if is_real { 8 } else { 40 });
-        Plan { faults, settings, count, circles, liars, habits, hardware, is_real, span }
+        let drifter = draw_drifter(&circles, &liars, &faults, rng);
+        let is_timed = false;
+        Plan {
+            faults,
+            settings,
+            count,
+            circles,
+            liars,
+            drifter,
+            habits,
+            hardware,
+            is_real,
+            is_timed,
+            span,
+        }
     }
 
     fn draw_twins(rng: &mut Rng) -> Plan {
@@ -250,6 +274,7 @@ impl Plan {
             count: 4,
             circles: vec![nodes(0..4)],
             liars: BTreeMap::from([(liar, (lies, *rng.pick(&[0.3, 1.0])))]),
+            drifter: None,
             habits: vec![Habit { pace, patience }; 2],
             hardware: Hardware {
                 sync_max: Duration::from_millis(2),
@@ -258,6 +283,7 @@ impl Plan {
                 backups: 0.0,
             },
             is_real: false,
+            is_timed: false,
             span: Duration::from_millis(800),
         }
     }
@@ -266,9 +292,11 @@ impl Plan {
         let safe = Safe::new(self.count, self.is_real, rng);
         let keys = (0..self.count).map(|n| safe.key(n)).collect();
         let state = base::encode(&Tally::default()).into();
-        let liars = self.liars.keys().copied().collect();
+        // Who drifts is at fault as well.
+        let liars = self.liars.keys().copied().chain(self.drifter).collect();
         let ledger: Shared = Ledger::new(self.circles.clone(), keys, state, liars);
-        let first = ledger.borrow().tip.clone();
+        let first = tamper.first(ledger.borrow().tip.clone());
+        ledger.borrow_mut().tip = first.clone();
         let customers = (0..self.habits.len()).map(|n| ((self.count + n) as u16, rng.next_u64()));
         let secrets: Rc<BTreeMap<u16, u64>> = Rc::new(customers.collect());
         let site = Site {
@@ -278,6 +306,7 @@ impl Plan {
             ledger: Rc::clone(&ledger),
             hardware: self.hardware,
             secrets: Rc::clone(&secrets),
+            drifter: self.drifter,
         };
         let slack = self.settings.doubt.slack;
         let mut nodes = Vec::new();
@@ -286,7 +315,8 @@ impl Plan {
             let node = Node(index as u16);
             let vice = self.liars.get(&node);
             let vice = vice.map(|(lies, zeal)| {
-                Vice::new(lies.clone(), *zeal, slack, group(), Order::invented, rng)
+                let vice = Vice::new(lies.clone(), *zeal, slack, group(), Order::invented, rng);
+                vice.at_leisure(self.leisure()).picking_by(Order::author)
             });
             let now = clock.local(Instant::START);
             let member = Member::new(node, site.clone(), vice, rng.fork(), now, tamper.clone());
@@ -306,7 +336,19 @@ impl Plan {
         let world = World::new(self.faults, nodes, Marks::new(MARKS), rng);
         let Faults { crash_gap, pause_gap, .. } = self.faults;
         let is_steady = crash_gap.is_zero() && pause_gap.is_zero();
-        (world, Oracle::new(ledger, slack, is_steady, secrets))
+        let leading = Leading::judged(self.is_timed);
+        (world, Oracle::new(ledger, slack, is_steady, secrets, leading))
+    }
+
+    /// How late a leader may be so that its proposals are still in time: the others wait for them from when they
+    /// know what is wanted, which somebody alone tells them late.
+    fn leisure(&self) -> Duration {
+        let told = match self.habits[..] {
+            [Habit { patience, .. }] => patience,
+            _ => Duration::ZERO,
+        };
+        let on_the_way = 3 * self.faults.latency_max + 2 * self.hardware.sync_max;
+        (told + self.settings.patience.propose).saturating_sub(on_the_way)
     }
 }
 
@@ -353,6 +395,21 @@ fn draw_liars(
     liars.collect()
 }
 
+/// Now and then an honest one, if as many may be at fault: it never starts again, or it would be as good as new.
+fn draw_drifter(
+    circles: &[BTreeSet<Node>],
+    liars: &BTreeMap<Node, (BTreeSet<Lie>, f64)>,
+    faults: &Faults,
+    rng: &mut Rng,
+) -> Option<Node> {
+    let [circle] = circles else { return None };
+    let is_room = liars.len() < liars_max(circle.len()) && faults.crash_gap.is_zero();
+    let honest: Vec<Node> =
+        circle.iter().filter(|node| !liars.contains_key(node)).copied().collect();
+    let drifter = *rng.pick(&honest);
+    (is_room && rng.chance(0.5)).then_some(drifter)
+}
+
 fn draw_settings(rng: &mut Rng) -> Settings {
     let patience = Patience {
         propose: Duration::from_millis(100 + rng.below(200)),
@@ -367,7 +424,7 @@ fn draw_settings(rng: &mut Rng) -> Settings {
         patience,
         doubt: Doubt::default(),
         repeat: Duration::from_millis(200 + rng.below(300)),
-        batch_count_max: *rng.pick(&[1, 4, 100]),
+        batch_count_max: *rng.pick(&[1, 7, 100]),
         batch_bytes_max: 64 << 10,
         pending_count_max: *rng.pick(&[8, 64, 1_000]),
         pending_bytes_max: 1 << 20,

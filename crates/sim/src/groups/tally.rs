@@ -35,6 +35,11 @@ impl Order {
         *self == Order::new(self.customer, self.number, self.weight, secret)
     }
 
+    /// Who wants it.
+    pub(crate) fn author(bytes: &[u8]) -> Option<u64> {
+        Order::of(bytes).map(|order| u64::from(order.customer))
+    }
+
     pub(crate) fn of(bytes: &[u8]) -> Option<Order> {
         base::decode(bytes, bytes.len()).ok()
     }

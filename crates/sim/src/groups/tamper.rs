@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use group::{Message, Seat, Settings};
+use group::{Message, Seat, Settings, Tip};
 
 use super::disk::Disk;
 
@@ -11,6 +11,11 @@ pub(crate) trait Tamper: Clone {
     /// How members behave.
     fn settings(&self, settings: Settings) -> Settings {
         settings
+    }
+
+    /// What a group begins with.
+    fn first(&self, tip: Tip) -> Tip {
+        tip
     }
 
     /// How many times too slowly a machine's clock runs.

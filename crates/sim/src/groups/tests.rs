@@ -1,5 +1,6 @@
 //! The group world itself: it is clean, repeats itself, and finds out who is built wrong.
 
+mod leaders;
 mod mutants;
 mod quiet;
 

@@ -85,6 +85,8 @@ pub(super) struct Member<N> {
     /// What took effect: the state.
     pub(super) state: Vec<Vec<u8>>,
     pub(super) decided_at: Vec<Instant>,
+    /// The rounds in which it was decided.
+    pub(super) rounds: Vec<u32>,
     pub(super) installs: usize,
     pub(super) is_stale: bool,
 }
@@ -95,6 +97,10 @@ pub(super) struct World<N = Ed25519> {
     pub(super) members: BTreeMap<Seat, Member<N>>,
     /// Who is not there.
     pub(super) down: BTreeSet<Seat>,
+    /// Who does not hear what others want.
+    pub(super) deaf: BTreeSet<Seat>,
+    /// Commands that no member finds fit but who has heard them first.
+    pub(super) unfit: BTreeSet<Vec<u8>>,
     mail: BTreeMap<(Instant, u64), (Seat, Seat, Message)>,
     pub(super) sent: u64,
     /// How many pieces of states were sent.
@@ -163,6 +169,8 @@ impl<N: Pen> World<N> {
             settings,
             members: BTreeMap::new(),
             down: BTreeSet::new(),
+            deaf: BTreeSet::new(),
+            unfit: BTreeSet::new(),
             mail: BTreeMap::new(),
             sent: 0,
             pieces: 0,
@@ -186,7 +194,7 @@ impl<N: Pen> World<N> {
             tip,
             self.now,
         );
-        let (log, state, decided_at) = Default::default();
+        let (log, state, decided_at, rounds) = Default::default();
         let (forgotten, installs, is_stale) = (0, 0, false);
         let member = Member {
             replica,
@@ -196,6 +204,7 @@ impl<N: Pen> World<N> {
             forgotten,
             state,
             decided_at,
+            rounds,
             installs,
             is_stale,
         };
@@ -259,6 +268,7 @@ impl<N: Pen> World<N> {
                 Output::Decided(decision) => {
                     member.state.extend(decision.batch.commands.iter().cloned());
                     member.decided_at.push(self.now);
+                    member.rounds.push(decision.certificate.round);
                 }
                 Output::WantState { height } => {
                     let state = base::encode(&member.state).into();
@@ -272,7 +282,7 @@ impl<N: Pen> World<N> {
                     (member.first, member.forgotten) = (tip, member.log.len());
                     member.state.clear();
                 }
-                Output::Stale => member.is_stale = true,
+                Output::Stale | Output::Astray(_) => member.is_stale = true,
             }
         }
     }
@@ -290,7 +300,12 @@ impl<N: Pen> World<N> {
             self.now = self.now.max(next);
             if mail == Some(next) {
                 let (_, (from, to, message)) = self.mail.pop_first().unwrap();
-                self.input(to, Input::Heard { from, message, is_fit: true });
+                let is_want = matches!(message, Message::Commands(_) | Message::Overdue(_));
+                if is_want && self.deaf.contains(&to) {
+                    continue;
+                }
+                let is_fit = !message.commands().iter().any(|one| self.unfit.contains(one));
+                self.input(to, Input::Heard { from, message, is_fit });
             } else if let Some((_, seat)) = wake {
                 let mut out = Vec::new();
                 self.members.get_mut(&seat).unwrap().replica.tick(self.now, &mut out);

@@ -25,9 +25,11 @@ fn plan(count: usize) -> Plan {
         count,
         circles: vec![nodes(0..count as u16)],
         liars: BTreeMap::new(),
+        drifter: None,
         habits: vec![habit],
         hardware,
         is_real: false,
+        is_timed: true,
         span: Duration::from_secs(10),
     }
 }
