@@ -219,7 +219,8 @@ impl Tamper for Silent {
 
 #[test]
 fn who_does_not_answer_is_caught() {
-    check(&Silent, 15, &["inv-L5"]);
+    // Whoever hears nothing gives back what it never knew of.
+    check_also(&Silent, 15, &["inv-L5"], &["one answer"]);
 }
 
 /// Takes a repeated request for a new one.
