@@ -160,7 +160,10 @@ impl Client {
                 self.queue.put(Some(order), Waiting { waits, ..waiting });
             }
             (_, Job::Reap(..)) => {}
-            (LeaseRefusal::Misfit | LeaseRefusal::TooMany, Job::Call(call, _)) => {
+            (
+                LeaseRefusal::Misfit | LeaseRefusal::TooMany | LeaseRefusal::Answered,
+                Job::Call(call, _),
+            ) => {
                 let result = Err(Refusal::TooMuch.into());
                 out.push(Output::Return { call: *call, result });
             }

@@ -6,7 +6,7 @@ use base::{Duration, FileId, Instant, Machine};
 use directory::{
     Actor, Operation, Refusal,
     message::{Ask, Request, Response},
-    record::Content,
+    record::{Content, File},
 };
 use lease::{
     Field, Holder, Kind, Knowledge, Scope, Terms,
@@ -273,6 +273,13 @@ impl Client {
             && (!writes || is_known(Field::Times, true) && is_known(Field::Access, false));
         let record = self.facts.record(file).filter(|_| self.facts.has(file, &Field::Content));
         record.map(|record| &record.content).filter(|_| is_held)
+    }
+
+    /// A file's record, if who may use it how is known right now.
+    pub fn knows_access(&self, now: Instant, file: &FileId) -> Option<&File> {
+        let is_known = self.holder.knows(now, &Field::Access.of(file)) != Knowledge::None;
+        let record = self.facts.record(file).filter(|_| self.facts.has(file, &Field::Access));
+        record.map(|record| &**record).filter(|_| is_known)
     }
 
     /// How many leases it holds.

@@ -251,12 +251,15 @@ impl Directory {
         }
     }
 
-    fn on_admit(&mut self, client: Client, users: &Users) {
+    fn on_admit(&mut self, client: Client, users: &Users, progress: &mut Progress) {
         if client == Client::GROUP || !users.is_bounded() {
             return;
         }
         let member = self.members.entry(client).or_insert_with(|| Member::new(users.clone()));
-        member.users = users.clone();
+        if member.users != *users {
+            member.users = users.clone();
+            self.show_anew(client, progress);
+        }
     }
 
     fn on_heard(
@@ -266,7 +269,7 @@ impl Directory {
         progress: &mut Progress,
     ) -> Result<(), Absent> {
         if self.settings.admits_anybody && !self.members.contains_key(&client) {
-            self.on_admit(client, &Users::Any);
+            self.on_admit(client, &Users::Any, progress);
         }
         if !self.members.contains_key(&client) {
             return Ok(());
@@ -315,7 +318,9 @@ impl Directory {
             progress.stage = match progress.stage {
                 Stage::Hear => {
                     match command {
-                        Command::Admit { client, users } => self.on_admit(*client, users),
+                        Command::Admit { client, users } => {
+                            self.on_admit(*client, users, progress);
+                        }
                         Command::Heard { client, request } => {
                             self.on_heard(*client, request, progress)?;
                         }
@@ -394,7 +399,7 @@ impl Directory {
             let Some(member) = self.members.get(client) else { continue };
             response.applied = member.session.batch;
             let Down::Granted { grants, .. } = &response.lease.body else { continue };
-            match values::of_grants(&self.records, &member.users, grants) {
+            match values::of_grants(&self.records, (*client, &member.users), grants) {
                 Ok(values) => response.values = values,
                 Err(more) => absent.join(more),
             }

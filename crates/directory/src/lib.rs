@@ -12,7 +12,8 @@
 //! - So it is with how many directories are in one, which is what the links of a directory count.
 //! - Whoever takes away a directory, be it empty, has to do so on a machine of which some user may list it
 //!   or go through it, or owns it: else the machine may not know that it is empty.
-//! - Who may write is looked at with every write, not when the file is opened; an owner always may.
+//! - Who may write is looked at with every write, not when the file is opened, and who may lock with every lock; an
+//!   owner always may.
 
 pub mod actor;
 pub mod message;
@@ -42,5 +43,5 @@ pub use record::{Entry, File, Key, Record, Sort, Special};
 pub use records::Absent;
 pub use refusal::Refusal;
 pub use session::LOCKED_MAX;
-pub use users::may_write;
+pub use users::{may_read, may_write};
 pub use view::{Birth, Missing, Stop, View};

@@ -200,10 +200,9 @@ pub enum Over {
 }
 
 impl Act {
-    /// Whether it is done in nobody's name: whoever closes a file last lets it go, and locks are had through open
-    /// files.
+    /// Whether it is done in nobody's name: whoever closes a file last lets it go, and its locks before.
     pub fn is_nobodys(&self) -> bool {
-        matches!(self, Act::Reap { .. } | Act::Lock { .. })
+        matches!(self, Act::Reap { .. } | Act::Lock { hold: None, .. })
     }
 }
 
@@ -249,7 +248,7 @@ impl Operation {
                 keep::perform(view, actor, file, *version, *is_live)
             }
             Act::Lock { file, owner, start, end, hold } => {
-                lock::perform(view, file, *owner, (*start, *end), *hold)
+                lock::perform(view, actor, file, *owner, (*start, *end), *hold)
             }
             Act::Reap { file } => reap::perform(view, file),
         }

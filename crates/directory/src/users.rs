@@ -1,5 +1,8 @@
 //! What the users of a machine may do and see.
 
+use std::collections::BTreeSet;
+
+use lease::Client;
 use overlay::Users;
 
 use crate::{
@@ -21,10 +24,46 @@ pub(crate) fn may_be(users: &Users, actor: &Actor) -> bool {
 pub fn may_write(users: &Users, uid: u32, file: &Access) -> bool {
     let Users::These(users) = users else { return true };
     users.contains_key(&0)
-        || users.get(&uid).is_some_and(|gids| {
-            let mut actors = gids.iter().map(|gid| Actor { uid, gid: *gid, groups: Vec::new() });
-            actors.any(|actor| actor.owns(file) || actor.must(file, Use::Write).is_ok())
-        })
+        || users.get(&uid).is_some_and(|gids| may_use(uid, gids, file, &[Use::Write]))
+}
+
+/// Whether the machine may have the bytes of a file: one of its users may read or run it, or could give themselves
+/// the right.
+pub fn may_read(users: &Users, file: &Access) -> bool {
+    let Users::These(users) = users else { return true };
+    let uses = [Use::Read, Use::Search];
+    users.contains_key(&0) || users.iter().any(|(uid, gids)| may_use(*uid, gids, file, &uses))
+}
+
+/// Whether a user may use a file in one of these ways, in whichever of their groups, or owns it.
+fn may_use(uid: u32, gids: &BTreeSet<u32>, file: &Access, uses: &[Use]) -> bool {
+    let mut actors = gids.iter().map(|gid| Actor { uid, gid: *gid, groups: Vec::new() });
+    actors.any(|actor| actor.owns(file) || uses.iter().any(|usage| actor.may(file, *usage)))
+}
+
+/// Whether the machine acts for nobody at all.
+pub(crate) fn are_none(users: &Users) -> bool {
+    matches!(users, Users::These(users) if users.is_empty())
+}
+
+/// What is kept from a machine of a record: the hash of bytes that none of its users may read, since whoever has it
+/// can tell whether a guess is right; and what users have put beside a file that none of them may read or write.
+/// The machine that has the bytes has them anyway.
+pub(crate) fn hide(users: &Users, client: Client, record: &mut File) {
+    if !may_read(users, &record.access) && record.content.home != Some(client) {
+        record.content.digest = None;
+    }
+    if let Some(rare) = &mut record.rare
+        && !may_open(users, &record.access)
+    {
+        rare.attributes.retain(|(name, _)| !name.starts_with(b"user."));
+    }
+}
+
+/// Whether any of them may read or write it, or could give themselves the right.
+pub(crate) fn may_open(users: &Users, file: &Access) -> bool {
+    let Users::These(these) = users else { return true };
+    may_read(users, file) || these.keys().any(|uid| may_write(users, *uid, file))
 }
 
 /// Whether any of them may list a directory or go through it, or could give themselves the right.
@@ -64,6 +103,27 @@ mod tests {
         assert!(!may(8, 7, &[]), "another user");
         assert!(!may(0, 0, &[]) && !may(0, 7, &[]), "the superuser was not given");
         assert!(!may(7, 0, &[]) && !may(7, 7, &[20, 0]), "another group");
+    }
+
+    #[test]
+    fn bytes_are_for_machines_of_which_a_user_may_read_or_run_them_or_owns_them() {
+        let of = |uid| Users::These(BTreeMap::from([(uid, BTreeSet::from([uid, 20]))]));
+        let access = |mode, uid, gid| Access { mode, uid, gid };
+        for (mode, uid, gid, expected) in [
+            (0o600, 7, 7, false),
+            (0o604, 7, 7, true),
+            (0o601, 7, 7, true),
+            (0o602, 7, 7, false),
+            (0o640, 7, 20, true),
+            (0o604, 7, 20, true),
+            (0o000, 8, 8, true),
+        ] {
+            let what = format!("{mode:o} of {uid} in {gid}");
+            assert_eq!(may_read(&of(8), &access(mode, uid, gid)), expected, "{what}");
+        }
+        let nobody = Users::These(BTreeMap::new());
+        assert!(!may_read(&nobody, &access(0o777, 7, 7)) && are_none(&nobody));
+        assert!(may_read(&of(0), &access(0, 7, 7)) && may_read(&Users::Any, &access(0, 7, 7)));
     }
 
     #[test]

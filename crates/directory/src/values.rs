@@ -37,14 +37,14 @@ impl Room {
 /// What is so under each grant.
 pub(crate) fn of_grants(
     records: &Records,
-    users: &Users,
+    who: (Client, &Users),
     grants: &[Grant],
 ) -> Result<Vec<Vec<Value>>, Absent> {
     let mut room = Room::new();
     let mut absent = Absent::default();
     let mut all = Vec::with_capacity(grants.len());
     for grant in grants {
-        match of_grant(records, users, grant, &mut room) {
+        match of_grant(records, who, grant, &mut room) {
             Ok(values) => all.push(values),
             Err(more) => absent.join(more),
         }
@@ -54,11 +54,11 @@ pub(crate) fn of_grants(
 
 fn of_grant(
     records: &Records,
-    users: &Users,
+    who: (Client, &Users),
     grant: &Grant,
     room: &mut Room,
 ) -> Result<Vec<Value>, Absent> {
-    let file = &grant.scope.file;
+    let (file, (_, users)) = (&grant.scope.file, who);
     let mut values = Vec::new();
     if room.is_full() {
         return Ok(values);
@@ -70,12 +70,12 @@ fn of_grant(
         Field::Whole | Field::Tree => {
             let record = records.file(file)?;
             let is_directory = record.is_some_and(|record| record.sort == Sort::Directory);
-            values.push(self::file(records, file, room)?);
+            values.push(self::file(records, who, file, room)?);
             if is_directory && !is_secret(records, users, file)? {
                 values.push(names(records, file, None, room)?);
             }
         }
-        _ => values.push(self::file(records, file, room)?),
+        _ => values.push(self::file(records, who, file, room)?),
     }
     Ok(values)
 }
@@ -107,7 +107,9 @@ pub(crate) fn fetched(
             grantor.promises(client, &field.of(&key.file), kind)
         };
         let value = match &key.name {
-            None if File::FIELDS.into_iter().any(promises) => file(records, &key.file, &mut room),
+            None if File::FIELDS.into_iter().any(promises) => {
+                file(records, (client, users), &key.file, &mut room)
+            }
             Some(name) if promises(Field::Child(name.clone())) => {
                 match is_secret(records, users, &key.file) {
                     Ok(true) => continue,
@@ -141,8 +143,16 @@ pub(crate) fn listed(
     names(records, directory, after, &mut Room::new()).map(Some)
 }
 
-fn file(records: &Records, file: &FileId, room: &mut Room) -> Result<Value, Absent> {
-    let record = records.file(file)?.map(|record| File::clone(record));
+fn file(
+    records: &Records,
+    (client, users): (Client, &Users),
+    file: &FileId,
+    room: &mut Room,
+) -> Result<Value, Absent> {
+    let mut record = records.file(file)?.map(|record| File::clone(record));
+    if let Some(record) = &mut record {
+        users::hide(users, client, record);
+    }
     let rare = record.as_ref().and_then(|record| record.rare.as_ref());
     let rare = rare.map_or(0, |rare| {
         let attributes = rare.attributes.iter().map(|(name, value)| name.len() + value.len() + 8);

@@ -55,7 +55,7 @@ pub(crate) struct Traces {
     pub(crate) stirred: Vec<FileId>,
     /// Which have lost their last name (true), or have gone (false).
     pub(crate) orphaned: Vec<(FileId, bool)>,
-    /// Of which others may look into it than before.
+    /// Of which others may do other things with it than before.
     pub(crate) guarded: Vec<FileId>,
     /// Which have got (true) or lost locks of a client.
     pub(crate) locked: Vec<(Client, FileId, bool)>,
@@ -281,7 +281,7 @@ impl View for Work<'_> {
             if before.times != record.times {
                 self.step.stirred.push(file.clone());
             }
-            if before.access != record.access && record.sort == Sort::Directory {
+            if before.access != record.access {
                 self.step.guarded.push(file.clone());
             }
             if before.links > 0 && record.links == 0 {

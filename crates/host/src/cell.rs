@@ -163,10 +163,12 @@ pub struct Plea<'a> {
 pub(crate) enum Errand {
     /// "I want to be one of you."
     Join(Box<Join>),
-    /// "What are these bytes of the file with this number?"
+    /// "What are these bytes of the file?"
     Read {
-        /// The number.
+        /// The number of the file.
         serial: u64,
+        /// The file.
+        file: FileId,
         /// The first byte.
         offset: u64,
         /// How many.
@@ -199,6 +201,24 @@ pub(crate) enum Errand {
         /// What.
         deed: Deed,
     },
+    /// "For whom does this machine act, and who may use this file how?"
+    Rights {
+        /// The machine.
+        machine: PublicKey,
+        /// The number of the file.
+        serial: u64,
+        /// The file.
+        file: FileId,
+    },
+}
+
+/// Whom a machine acts for, and who may use a file how.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Rights {
+    /// Nobody, if the machine is not known, or was sent away.
+    pub(crate) users: Users,
+    /// Permission bits, owner and group; nothing if no file of bytes has this name and number.
+    pub(crate) file: Option<(u16, u32, u32)>,
 }
 
 /// A user of the cell, or who was one.
@@ -246,6 +266,10 @@ pub(crate) enum Answer {
     Renewed(Box<Renewal>),
     /// "This came of it."
     Done(Done),
+    /// "So it is."
+    Rights(Box<Rights>),
+    /// "You act for nobody who may have that."
+    Denied,
 }
 
 /// What a machine that has joined has to know.

@@ -15,12 +15,12 @@ use std::{
     time::Duration,
 };
 
-use base::{FileId, Instant, Machine};
+use base::{FileId, Instant, Machine, PublicKey};
 use client::{Call, Client, Failure, Input, Output, Reply, Settings, Wanted};
 use directory::{
     Act, Actor, Operation, Refusal,
     message::{Ask, Request},
-    record::Content,
+    record::{Access, Content},
 };
 use lease::Scope;
 use overlay::Profile;
@@ -346,6 +346,25 @@ impl Desk {
         let (reply, found) = mpsc::sync_channel(1);
         self.group.post(Post::Find { serial, reply });
         found.recv_timeout(FIND_MAX).map_err(|_| crate::Failure::Stopped)
+    }
+
+    /// For whom a machine acts and who may use a file how, as far as this machine's member of the group has heard.
+    pub(crate) fn rights(
+        &self,
+        machine: PublicKey,
+        serial: u64,
+        file: FileId,
+    ) -> Result<Answer, crate::Failure> {
+        let (reply, rights) = mpsc::sync_channel(1);
+        self.group.post(Post::Rights { machine, serial, file, reply });
+        rights.recv_timeout(FIND_MAX).map_err(|_| crate::Failure::Stopped)
+    }
+
+    /// Who may use a file how, if that is known now and nobody else can change it meanwhile.
+    pub(crate) fn access(&self, serial: u64, file: &FileId) -> Option<Access> {
+        let state = self.lock();
+        let record = state.client.knows_access(self.clock.now(), file)?;
+        (record.serial == serial).then_some(record.access)
     }
 
     /// The group has said something.

@@ -12,6 +12,7 @@ mod mail;
 mod opening;
 mod peers;
 mod renewing;
+mod rights;
 mod standing;
 mod survivor;
 
@@ -20,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use base::{Instant, Machine, PublicKey};
+use base::{FileId, Instant, Machine, PublicKey};
 use directory::Absent;
 use group::{Decision, Ed25519, Rescue, Roll, Sealed};
 use lease::{Client, Terms};
@@ -82,6 +83,8 @@ pub(crate) enum Post {
     Changes(Vec<Decision>),
     /// Somebody wants to know which file has this inode number.
     Find { serial: u64, reply: SyncSender<Answer> },
+    /// Somebody wants to know for whom a machine acts, and who may use a file how.
+    Rights { machine: PublicKey, serial: u64, file: FileId, reply: SyncSender<Answer> },
     /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
     Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
@@ -195,6 +198,9 @@ impl Group {
                     // Whoever asked may be gone.
                     Post::Survivor(reply) => _ = reply.try_send(self.survivor()),
                     Post::Find { serial, reply } => _ = reply.try_send(self.find(serial)?),
+                    Post::Rights { machine, serial, file, reply } => {
+                        _ = reply.try_send(self.rights(&machine, serial, &file)?);
+                    }
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
                     Post::Changes(changes) => self.on_changes(changes, &mut out),
                     Post::Survey(reply) => surveyors.push(reply),

@@ -70,7 +70,8 @@ pub fn samples() -> Vec<Vec<u8>> {
     };
     let errands = [
         Errand::Join(Box::new(join)),
-        Errand::Read { serial: 1, offset: 2, length: 3 },
+        Errand::Read { serial: 1, file: FileId::ROOT, offset: 2, length: 3 },
+        Errand::Rights { machine: key, serial: 1, file: FileId::ROOT },
         Errand::Look(FileId::ROOT),
         Errand::Who(Whom::Client(client)),
         Errand::Who(Whom::Key(key)),

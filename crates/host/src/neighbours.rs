@@ -3,6 +3,8 @@
 //! The machine that last changed a content has it, and is asked for it piece by piece. Whoever asks holds a lease
 //! on the content meanwhile, or starts again: so all pieces are of one version.
 
+mod judge;
+
 use std::{
     collections::BTreeMap,
     os::unix::fs::FileExt,
@@ -10,6 +12,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -41,6 +44,11 @@ const DIAL_MAX: Duration = Duration::from_millis(300);
 
 /// After so long it is asked again for whom a machine acts.
 const USERS_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// For so long a machine may not have heard yet what others know.
+const HEARSAY_MAX: Duration = Duration::from_secs(2);
+/// It is asked again as often as this.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The other machines, by the clients that they are.
 #[derive(Default)]
@@ -74,6 +82,8 @@ struct Known {
     members: Vec<PublicKey>,
     /// When it was last asked for whom these machines act. One for each machine at the most, and not for long.
     asked: BTreeMap<PublicKey, Instant>,
+    /// Who may have the bytes of which file, and when that was found out. At most [`judge::JUDGED_MAX`].
+    judged: BTreeMap<(PublicKey, u64), Instant>,
     /// The users of the cell, if this machine has read the group's book.
     people: Vec<Person>,
     /// This machine's own client.
@@ -107,7 +117,7 @@ impl Neighbours {
         let start = Instant::now();
         while offset < content.size {
             let length = PIECE.min(content.size - offset);
-            let errand = Errand::Read { serial, offset, length };
+            let errand = Errand::Read { serial, file: file.clone(), offset, length };
             let (key, answer) = self.ask_home(home, &errand, PATIENCE, true)?;
             let amiss = |what: String| Failure::Peer { who: format!("{key:?}"), what };
             match answer {
@@ -164,8 +174,30 @@ impl Neighbours {
         Err(Failure::Peer { who: format!("{key:?}"), what })
     }
 
-    /// Asks the machine that is this client.
+    /// Asks the machine that is this client. It may hear later than others who may have something.
     fn ask_home(
+        &self,
+        home: Client,
+        errand: &Errand,
+        patience: Duration,
+        may_repeat: bool,
+    ) -> Result<(PublicKey, Answer), Failure> {
+        let start = Instant::now();
+        loop {
+            let (key, answer) = self.ask_home_once(home, errand, patience, may_repeat)?;
+            if answer != Answer::Denied {
+                return Ok((key, answer));
+            }
+            if start.elapsed() > HEARSAY_MAX {
+                let what =
+                    "it does not give it to this machine, which acts for nobody who may have it";
+                return Err(Failure::Peer { who: format!("{key:?}"), what: what.into() });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn ask_home_once(
         &self,
         home: Client,
         errand: &Errand,
@@ -510,7 +542,8 @@ mod tests {
             quiet_s: 6,
         };
         let errands = [
-            Errand::Read { serial: 1, offset: 2, length: 3 },
+            Errand::Read { serial: 1, file: FileId::ROOT, offset: 2, length: 3 },
+            Errand::Rights { machine: key, serial: 1, file: FileId::ROOT },
             Errand::Look(FileId::ROOT),
             Errand::Do {
                 file: FileId::ROOT,
@@ -530,6 +563,10 @@ mod tests {
             Answer::Done(Done::Refused(28)),
             Answer::Machine(Neighbour { client, key, addresses, expires: 9, users: Users::Any }),
             Answer::Survivor(Box::new(survivor)),
+            Answer::Rights(Box::new(crate::cell::Rights {
+                users: Users::Any,
+                file: Some((1, 2, 3)),
+            })),
         ];
         let errands = errands.iter().map(base::encode);
         let specimens: Vec<Vec<u8>> = errands.chain(answers.iter().map(base::encode)).collect();

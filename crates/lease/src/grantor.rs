@@ -3,15 +3,20 @@
 //! First come, first served (D26): a want is granted when no lease of another client conflicts with it
 //! and no conflicting want of another client came before. Until then the conflicting leases are
 //! recalled. A recall has until the end of the session: while one is out, the session can't be renewed
-//! past the moment of the recall plus one session. So nobody waits longer than that for anybody.
+//! past the moment of the recall plus one session. So nobody waits longer than that for anybody, and less
+//! for those who let others wait before (`patience`).
+//!
+//! A question is decided once, however often and on whichever ways it comes (`answered`).
 //!
 //! A session that has lapsed keeps its leases until somebody wants one; then it is lost as a whole.
 
 mod answer;
+mod answered;
 mod birth;
 mod conflict;
 mod disturb;
 mod lease;
+mod patience;
 mod promise;
 mod recalls;
 mod session;
@@ -207,15 +212,19 @@ impl Grantor {
         if self.asked.contains_key(&(client, id)) {
             return; // Repeated: it keeps its place, and the answer will come.
         }
+        if let Some(refused) = self.outcome(client, id) {
+            return self.say_again(now, (client, id), wants, refused, out);
+        }
         let is_full = self.is_full(wants.len());
         let accepted = match favour {
             Favour::Denied => Err(Refusal::Denied),
             Favour::Generous | Favour::Narrow => self.accept(client, wants),
         };
-        let is_narrow = favour == Favour::Narrow;
+        let is_narrow = favour == Favour::Narrow || self.is_strained(client);
         let wants = match accepted {
             Ok(wants) => wants,
             Err(why) => {
+                self.note_answered(client, id, Some(why));
                 if why == Refusal::OverBudget && is_full {
                     self.recall_from_richest(now, out);
                 } else if why == Refusal::OverBudget {
@@ -238,6 +247,9 @@ impl Grantor {
         match together {
             true => ask(wants),
             false => wants.into_iter().for_each(|want| ask(vec![want])),
+        }
+        if !self.asked.contains_key(&(client, id)) {
+            self.note_answered(client, id, None);
         }
         self.settle(now, tickets, answers, out);
     }
@@ -294,11 +306,15 @@ impl Grantor {
         let key = (request.client, request.id);
         if let Some(count) = self.asked.get_mut(&key).filter(|_| !request.is_farewell) {
             *count -= request.wants.len();
-            if *count == 0 {
+            let is_last = *count == 0;
+            if is_last {
                 self.asked.remove(&key);
             }
             if let Some(session) = self.sessions.get_mut(&request.client) {
                 session.waiting -= request.wants.len();
+                if is_last {
+                    session.answered.note(request.id, None);
+                }
             }
         }
         Some(request)

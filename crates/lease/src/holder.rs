@@ -61,6 +61,8 @@ struct Held {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Ask {
+    /// The number of the need, which is that under which it was asked first.
+    need: u64,
     /// What has not been granted yet.
     wants: Vec<Want>,
     together: bool,
@@ -284,7 +286,8 @@ impl Holder {
         let request = self.request_next;
         self.request_next += 1;
         let repeat_at = now + self.terms.repeat;
-        self.asks.insert(request, Ask { wants: wants.clone(), together, repeat_at });
+        let ask = Ask { need: request, wants: wants.clone(), together, repeat_at };
+        self.asks.insert(request, ask);
         self.send(now, Up::Ask { request, wants, together }, out);
     }
 
@@ -301,9 +304,10 @@ impl Holder {
             Down::Granted { request, grants } => {
                 self.on_granted(now, request, message.stamp, grants, out);
             }
+            Down::Refused { request, why: Refusal::Answered } => self.ask_anew(now, request, out),
             Down::Refused { request, why } => {
-                if self.asks.remove(&request).is_some() {
-                    out.push(Output::Refused(request, why));
+                if let Some(ask) = self.asks.remove(&request) {
+                    out.push(Output::Refused(ask.need, why));
                 }
             }
             Down::Recall(recalls) => {
@@ -344,9 +348,9 @@ impl Holder {
                 unwanted.push(self.giving_back(&scope, kind, serial, &scope, false));
             }
         }
-        if self.asks.get(&request).is_some_and(|ask| ask.wants.is_empty()) {
-            self.asks.remove(&request);
-            out.push(Output::Met(request));
+        let is_met = |_: &u64, ask: &mut Ask| ask.wants.is_empty();
+        if let Some((_, ask)) = self.asks.extract_if(request..=request, is_met).next() {
+            out.push(Output::Met(ask.need));
         }
         if !unwanted.is_empty() {
             self.send_back(now, unwanted, out);
@@ -402,6 +406,16 @@ impl Holder {
                 ask.repeat_at = ask.repeat_at.min(now + self.terms.repeat / 4);
             }
         }
+    }
+
+    /// What was granted to an open request has gone before it was heard of: it is another question now.
+    fn ask_anew(&mut self, now: Instant, request: u64, out: &mut Vec<Output>) {
+        let Some(mut ask) = self.asks.remove(&request) else { return };
+        ask.repeat_at = now + self.terms.repeat;
+        let (request, wants, together) = (self.request_next, ask.wants.clone(), ask.together);
+        self.request_next += 1;
+        self.asks.insert(request, ask);
+        self.send(now, Up::Ask { request, wants, together }, out);
     }
 
     fn repeat_asks(&mut self, now: Instant, out: &mut Vec<Output>) {
@@ -540,12 +554,21 @@ impl Holder {
 
     /// When the session must be kept alive by a message of its own: only if something was done since
     /// the last one, or somebody waits for what we are about to give back, or something is open here, which
-    /// would be lost with the session.
+    /// would be lost with the session. A session that the grantor makes shorter than usual is kept alive in time
+    /// all the same.
     fn renew_at(&self) -> Option<Instant> {
         let sent_at = self.sent_at?;
         let is_busy = self.busy_at.is_some_and(|busy_at| busy_at > sent_at);
-        (self.leases.len() > 0 && (is_busy || self.leaving_count > 0 || !self.truths.is_empty()))
-            .then(|| sent_at + self.terms.session / 3)
+        if self.leases.len() == 0 || !(is_busy || self.leaving_count > 0 || !self.truths.is_empty())
+        {
+            return None;
+        }
+        let usual = sent_at + self.terms.session / 3;
+        let repeat = self.terms.repeat;
+        match self.believed_until > sent_at {
+            true => Some(usual.min((sent_at + repeat).max(self.believed_until - repeat))),
+            false => Some(usual),
+        }
     }
 
     fn send_back(&mut self, now: Instant, returns: Vec<Return>, out: &mut Vec<Output>) {

@@ -169,6 +169,8 @@ pub enum Refusal {
     OverBudget,
     /// It is none of the client's business, says whoever runs the grantor.
     Denied,
+    /// The question was answered, and not all that it got stands any more: who still wants it asks anew.
+    Answered,
 }
 
 /// A span is its nanoseconds; none is longer than 64 bits of them.

@@ -1,5 +1,6 @@
 //! The contract as scripts: what a stranger may rely on.
 
+mod again;
 mod birth;
 mod hostile;
 

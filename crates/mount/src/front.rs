@@ -189,6 +189,8 @@ pub struct Wish {
     pub owner: u64,
     /// The process that asks.
     pub pid: u32,
+    /// On whose behalf: user and group.
+    pub who: (u32, u32),
     /// The first byte.
     pub start: u64,
     /// The last byte.

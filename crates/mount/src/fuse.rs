@@ -467,7 +467,7 @@ impl Filesystem for Front {
 
     fn getlk(
         &self,
-        _request: &Request,
+        request: &Request,
         inode: INodeNo,
         handle: FileHandle,
         owner: LockOwner,
@@ -482,7 +482,8 @@ impl Filesystem for Front {
                 return reply.error(errno(Errno::INVAL));
             };
             let (inode, handle, owner) = (inode.0, handle.0, owner.0);
-            let wish = Wish { inode, handle, owner, pid, start, end, hold };
+            let who = (request.uid(), request.gid());
+            let wish = Wish { inode, handle, owner, pid, who, start, end, hold };
             locking.run(Job::Look { wish, found: Box::new(|found| reply_lock(reply, found)) });
         });
     }
@@ -505,7 +506,8 @@ impl Filesystem for Front {
                 return reply.error(errno(Errno::INVAL));
             };
             let (inode, handle, owner) = (inode.0, handle.0, owner.0);
-            let wish = Wish { inode, handle, owner, pid, start, end, hold };
+            let who = (request.uid(), request.gid());
+            let wish = Wish { inode, handle, owner, pid, who, start, end, hold };
             // It is the number of a thread.
             let waiter = waits.then(|| request.pid());
             let answer = Box::new(|result| reply_empty(reply, result));

@@ -129,7 +129,7 @@ impl Directory {
             }
         }
         for file in traces.guarded {
-            self.hide_names(&file, progress);
+            self.show_by_access(client, &file, progress);
         }
         // Times are a consequence: whoever reads them has to hear of it.
         traces.stirred.sort();

@@ -2,8 +2,12 @@
 
 use base::FileId;
 use lease::{Client, Name};
+use overlay::Users;
 
-use crate::{record::Entry, records::Absent};
+use crate::{
+    record::{Entry, File},
+    records::Absent,
+};
 
 use super::Directory;
 
@@ -32,6 +36,16 @@ impl Directory {
             let (number, batch) = (session.number, session.batch);
             (*client, Standing { session: number, batch, is_live: session.is_live })
         })
+    }
+
+    /// For whom a machine acts, as far as has been decided; none, if it was never admitted.
+    pub fn users(&self, client: Client) -> Option<&Users> {
+        self.members.get(&client).map(|member| &member.users)
+    }
+
+    /// A file's record, as far as has been decided, if it is at hand.
+    pub fn file(&self, file: &FileId) -> Result<Option<&File>, Absent> {
+        Ok(self.records.file(file)?.map(|record| &**record))
     }
 
     /// The names in a directory, if all of them are at hand.

@@ -33,11 +33,14 @@ pub(super) fn perform(
     }
     // They are where they were last changed. Of a new file nobody has any.
     let is_new = record.content.home.is_none() && record.content.size == 0;
-    match record.content.home == Some(view.client()) {
-        true => {}
-        false if !is_new => return Err(Refusal::Sharing.into()),
-        false if actor.owns(&record.access) => {}
-        false => actor.must(&record.access, Use::Write)?,
+    let is_home = record.content.home == Some(view.client());
+    if !is_home && !is_new {
+        return Err(Refusal::Sharing.into());
+    }
+    // What others could check the bytes by goes. Where they change without a word it is gone.
+    let is_kept = is_home && record.content.is_live;
+    if !is_kept && !actor.owns(&record.access) {
+        actor.must(&record.access, Use::Write)?;
     }
     if is_live && view.is_open_elsewhere(file)? {
         return Err(Refusal::Sharing.into());

@@ -4,12 +4,13 @@ use base::FileId;
 use lease::{Client, Field};
 
 use crate::{
+    actor::{Actor, Use},
     record::{Lock, Sort},
     refusal::Refusal,
     view::{Stop, View},
 };
 
-use super::write;
+use super::{read, write};
 
 /// The most locks on one file.
 pub const LOCKS_MAX: usize = 1_024;
@@ -29,6 +30,7 @@ pub fn conflicting(
 
 pub(super) fn perform(
     view: &mut impl View,
+    actor: &Actor,
     file: &FileId,
     owner: u64,
     (start, end): (u64, u64),
@@ -38,9 +40,17 @@ pub(super) fn perform(
         return Err(Refusal::Senseless.into());
     }
     view.know(&[write(Field::Locks.of(file))])?;
+    if hold.is_some() {
+        view.know(&[read(Field::Access.of(file))])?;
+    }
     let mut record = (*view.file(file)?).clone();
     if record.sort != Sort::Regular {
         return Err(Refusal::Senseless.into());
+    }
+    // Whoever may open a file in any way may lock it, and not only for what it is open: see flock(2).
+    let may_open = |usage| actor.may(&record.access, usage);
+    if hold.is_some() && !actor.owns(&record.access) && !may_open(Use::Read) {
+        actor.must(&record.access, Use::Write)?;
     }
     let client = view.client();
     if let Some(is_exclusive) = hold

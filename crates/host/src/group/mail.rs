@@ -1,8 +1,8 @@
 //! What the group's thread hears from clients and other machines, and tells them.
 
 use base::{Machine, PublicKey};
-use directory::message::{Ask, Request};
-use lease::{Client, message::Up};
+use directory::message::Request;
+use lease::Client;
 use node::{Input, Output};
 use wire::{Audience, Message, Slot, Word};
 
@@ -18,19 +18,13 @@ impl Group {
         }
         let Some(peers) = &mut self.peers else { return };
         let mut said = Vec::new();
-        // To ask for leases twice could mean to be given them again after they were given back.
-        let may_be_said_twice = !matches!(request.lease.body, Up::Ask { .. });
-        let is_batch = matches!(request.ask, Some(Ask::Batch { .. }));
         let bytes = peers.ear().seal(request);
         peers.ear().say(now, bytes.clone(), &mut said);
         peers.ask_around(now);
-        // A member that knows what is to be done misses a leader that has died with it.
+        // A member that knows what is to be done misses a leader that has died with it. What comes twice is decided
+        // once.
         let own = self.member.replica().tip().seat_of(&me);
-        if is_batch
-            && may_be_said_twice
-            && peers.ear().seats().contains(&own)
-            && !said.iter().any(|(seat, _)| *seat == own)
-        {
+        if peers.ear().seats().contains(&own) && !said.iter().any(|(seat, _)| *seat == own) {
             said.push((own, bytes));
         }
         for (seat, bytes) in said {

@@ -199,7 +199,8 @@ impl Reception for Door {
             {
                 Answer::Refused("only machines of the cell may read".into())
             }
-            Ok(Errand::Read { serial, offset, length }) => {
+            Ok(ref errand) if !self.neighbours.may_ask(&from.key, errand) => Answer::Denied,
+            Ok(Errand::Read { serial, offset, length, .. }) => {
                 neighbours::piece(&self.content, serial, offset, length)
             }
             Ok(Errand::Find(serial)) => self.neighbours.find_here(serial),
@@ -209,13 +210,16 @@ impl Reception for Door {
                 let plea = Plea { users, serial, file, who, deed, is_awaited };
                 self.neighbours.serve(&from.key, plea)
             }
-            Ok(Errand::Who(_) | Errand::People) if !from.is_known => {
+            Ok(Errand::Who(_) | Errand::People | Errand::Rights { .. }) if !from.is_known => {
                 Answer::Refused("only machines of the cell may ask that".into())
             }
             Ok(Errand::Who(whom)) => match self.neighbours.recall(whom) {
                 Some(machine) => Answer::Machine(machine),
                 None => Answer::Refused("nobody here knows that machine".into()),
             },
+            Ok(Errand::Rights { machine, serial, file }) => {
+                self.neighbours.rights_here(&machine, serial, &file)
+            }
             Ok(Errand::People) => self
                 .neighbours
                 .people(false)

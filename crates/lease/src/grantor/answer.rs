@@ -32,6 +32,13 @@ pub(super) struct Answers {
     recalls: Vec<(Client, Scope, Side, Scope, bool)>,
 }
 
+impl Answers {
+    /// A lease stands that answers a request, or a part of it.
+    pub(super) fn grant(&mut self, client: Client, request: u64, lease: Scope, side: Side) {
+        self.grants.push((client, request, lease, side));
+    }
+}
+
 impl Grantor {
     /// Looks at these waiting requests again, and at those that this concerns.
     pub(super) fn settle(
@@ -84,7 +91,7 @@ impl Grantor {
     }
 
     /// Says what there is to say. Leases are numbered here, in the order in which they are heard of.
-    fn answer(&mut self, now: Instant, mut answers: Answers, out: &mut Vec<Output>) {
+    pub(super) fn answer(&mut self, now: Instant, mut answers: Answers, out: &mut Vec<Output>) {
         answers.grants.sort_by_key(|(client, request, ..)| (*client, *request));
         for leases in answers.grants.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let (client, request) = (leases[0].0, leases[0].1);
@@ -179,7 +186,7 @@ impl Grantor {
                 Some(held) => held,
                 None => self.hand_out(now, client, want, is_alone),
             };
-            answers.grants.push((client, request.id, scope, side));
+            answers.grant(client, request.id, scope, side);
         }
     }
 
@@ -332,7 +339,7 @@ impl Grantor {
             own.map(|(at, (_, side), lease)| (lease.serial(), at.scope(), side)).collect();
         oldest.sort();
         oldest.truncate(count);
-        let (repeat_at, deadline) = (now + self.terms.repeat, now + self.terms.session);
+        let (repeat_at, deadline) = self.recall_times(now, client);
         let mut answers = Answers::default();
         for (_, scope, side) in oldest {
             let lot = (client, scope.clone(), side);
@@ -352,6 +359,11 @@ impl Grantor {
         }
     }
 
+    /// When a recall that is said now is said again, and until when it has to be answered.
+    fn recall_times(&self, now: Instant, client: Client) -> (Instant, Instant) {
+        (now + self.terms.repeat, now + self.session_span(client))
+    }
+
     pub(super) fn recall(
         &mut self,
         now: Instant,
@@ -368,7 +380,7 @@ impl Grantor {
             && lease.except().len() + self.recalls.part_count(&lot) < EXCEPT_MAX;
         let part = if is_part { want.scope.clone() } else { scope.clone() };
         let keep = want.kind == Kind::Read && lease.kind() == Kind::Write && part == *scope;
-        let (repeat_at, deadline) = (now + self.terms.repeat, now + self.terms.session);
+        let (repeat_at, deadline) = self.recall_times(now, holder);
         if self.recalls.add(&lot, &part, keep, repeat_at, deadline) {
             answers.recalls.push((lot.0, lot.1, lot.2, part, keep));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::Instant;
+use base::{Duration, Instant};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     message::{Down, Downward, Recall, Upward, Want},
 };
 
-use super::{Grantor, Output, Request, answer::Answers};
+use super::{Grantor, Output, Request, answer::Answers, answered::Answered, patience::Patience};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub(super) struct Session {
@@ -30,6 +30,10 @@ pub(super) struct Session {
     pub(super) truths: usize,
     /// Its leases have been taken; only a new session can go on.
     is_lost: bool,
+    /// What it has asked and been answered.
+    pub(super) answered: Answered,
+    /// What is known of the client, whatever its session.
+    patience: Patience,
 }
 
 impl Session {
@@ -79,10 +83,13 @@ impl Grantor {
             }
             None => self.open(now, client, message),
         }
+        if let Some(session) = self.sessions.get_mut(&client) {
+            session.patience.forgive(now, &self.terms);
+        }
         let deadline = self.recalls.deadline(client);
         let until = match client {
             Client::GROUP => Instant::END,
-            _ => (now + self.terms.session).min(deadline.unwrap_or(Instant::END)),
+            _ => (now + self.session_span(client)).min(deadline.unwrap_or(Instant::END)),
         };
         let session = self.sessions.get_mut(&client).expect("it is open");
         session.stamp = session.stamp.max(message.stamp);
@@ -96,6 +103,7 @@ impl Grantor {
     }
 
     fn open(&mut self, now: Instant, client: Client, message: &Upward) {
+        let known = self.sessions.get(&client);
         let session = Session {
             number: message.session,
             stamp: message.stamp,
@@ -103,10 +111,23 @@ impl Grantor {
             return_last: 0,
             leases: 0,
             waiting: 0,
-            truths: self.sessions.get(&client).map_or(0, |session| session.truths),
+            truths: known.map_or(0, |known| known.truths),
             is_lost: false,
+            answered: Answered::default(),
+            patience: known.map_or(Patience::default(), |known| known.patience),
         };
         self.sessions.insert(client, session);
+    }
+
+    /// How long a client's session goes on when it is heard, and how long it may take to answer a recall.
+    pub(super) fn session_span(&self, client: Client) -> Duration {
+        let known = self.sessions.get(&client);
+        known.map_or(self.terms.session, |session| session.patience.session(&self.terms))
+    }
+
+    /// Whether a client has let others wait.
+    pub(super) fn is_strained(&self, client: Client) -> bool {
+        self.sessions.get(&client).is_some_and(|session| session.patience.is_strained())
     }
 
     /// Whether somebody else may take what this client holds.
@@ -204,6 +225,15 @@ impl Grantor {
     }
 
     pub(super) fn repeat_recalls(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let late: Vec<Client> = self.recalls.clients().collect();
+        for client in late {
+            // More than half of its time is over.
+            let left = self.recalls.deadline(client).map(|deadline| deadline.since(now));
+            let is_late = left.is_some_and(|left| left < self.session_span(client) / 2);
+            if let Some(session) = self.sessions.get_mut(&client).filter(|_| is_late) {
+                session.patience.note_late(now, &self.terms);
+            }
+        }
         let due = self.recalls.due(now, now + self.terms.repeat);
         for parts in due.chunk_by(|a, b| a.0 == b.0) {
             let (client, scope, side) = &parts[0].0;

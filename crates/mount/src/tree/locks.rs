@@ -6,14 +6,14 @@
 use std::{collections::BTreeMap, sync::Mutex};
 
 use client::{Call, Failure, Reply};
-use directory::{Act, Actor};
+use directory::{Act, Actor, Refusal};
 
 use crate::{
     errno,
-    front::{Errno, Obstacle, Wish},
+    front::{Caller, Errno, Obstacle, Wish},
 };
 
-use super::{Tree, lock};
+use super::{Tree, lock, who};
 
 /// Who may have locks on which file: by inode and owner.
 ///
@@ -59,15 +59,19 @@ impl Tree {
     pub fn lock(&self, wish: &Wish) -> Result<(), Errno> {
         let file = self.inodes.file(wish.inode)?;
         let is_new = wish.hold.is_some() && self.locks.note(wish);
-        let Wish { owner, start, mut end, hold, .. } = *wish;
+        let Wish { owner, start, mut end, hold, pid, who: (uid, gid), .. } = *wish;
         // To the kernel a file ends here, so nothing of whoever gives that up is left.
         let is_all = hold.is_none() && start == 0 && end >= i64::MAX.cast_unsigned();
         if is_all {
             end = u64::MAX;
         }
-        // It is had through an open file, and whether that may be opened was checked then.
         let act = Act::Lock { file, owner, start, end, hold };
-        let result = self.desk.call(&Actor::ROOT, Call::Do(act));
+        let mut actor = Actor { uid, gid, groups: Vec::new() };
+        let mut result = self.desk.call(&actor, Call::Do(act.clone()));
+        if matches!(result, Err(Failure::Refused(Refusal::Access))) {
+            actor.groups = who::further_groups(&Caller { uid, gid, pid });
+            result = self.desk.call(&actor, Call::Do(act));
+        }
         let is_rid = match result {
             Ok(_) => is_all,
             // It may yet be done.
@@ -117,7 +121,9 @@ impl Tree {
             return Ok(());
         }
         let (start, end, hold) = (0, u64::MAX, None);
-        let given_up = self.lock(&Wish { inode, handle: 0, owner, pid: 0, start, end, hold });
+        let who = (0, 0);
+        let wish = Wish { inode, handle: 0, owner, pid: 0, who, start, end, hold };
+        let given_up = self.lock(&wish);
         if matches!(given_up, Ok(()) | Err(Errno::STALE)) {
             self.locks.forget(inode, owner);
             return Ok(());

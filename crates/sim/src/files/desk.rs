@@ -73,6 +73,9 @@ struct Call {
     is_cancelled: bool,
 }
 
+/// How often something is said to another member besides.
+const TWO_WAYS: f64 = 0.3;
+
 /// With fewer calls at a time than this, there may be too many.
 pub(crate) const CALLS_ENOUGH: usize = 64;
 
@@ -329,6 +332,11 @@ impl<T: Tamper> Desk<T> {
             return out.send(SERVER, Letter::Upward(bytes));
         };
         let mut said = Vec::new();
+        // A member hears all that its own machine wants, and the leader perhaps too.
+        if self.rng.chance(TWO_WAYS) {
+            said.push((*self.rng.pick(ear.seats()), bytes.clone()));
+            out.mark("a question goes two ways");
+        }
         ear.say(now, bytes, &mut said);
         for (seat, bytes) in said {
             if let Some(node) = circle.node(seat) {

@@ -44,8 +44,12 @@ pub(crate) const MARKS: &[&str] = &[
 ];
 
 /// And with several members.
-pub(crate) const MARKS_OF_SEVERAL: &[&str] =
-    &["a liar is found out", "a member lies", "a member takes the state of others"];
+pub(crate) const MARKS_OF_SEVERAL: &[&str] = &[
+    "a liar is found out",
+    "a member lies",
+    "a member takes the state of others",
+    "a question goes two ways",
+];
 
 const COMPARED: &str = "an outcome is what the reference shows";
 

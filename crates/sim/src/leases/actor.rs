@@ -79,6 +79,8 @@ pub(crate) enum Note {
     Restarted(Vec<Leaf>),
     /// The grantor has ended somebody's session.
     Ended(Client),
+    /// The grantor has decided a question of somebody's once more.
+    DecidedAgain(Client),
 }
 
 impl<T: Tamper> Party<T> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base::Instant;
 use lease::{
     Client, Kind, Scope,
-    message::{Down, Downward, Return, Up, Upward},
+    message::{Down, Downward, Grant, Return, Up, Upward},
 };
 
 /// What each client was promised and has not given back.
@@ -22,6 +22,8 @@ struct Account {
     return_last: u64,
     /// By scope, and whether it is about the others' booleans: one client may hold both.
     leases: BTreeMap<(Scope, bool), Entry>,
+    /// The questions that are answered as a whole, and whether they were.
+    questions: BTreeMap<u64, bool>,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,12 @@ impl Book {
         if message.session > account.session {
             *account = Account { session: message.session, ..Account::default() };
         }
+        if let Up::Ask { request, wants, together } = &message.body
+            && account.is_current(message.session)
+            && (*together || wants.len() == 1)
+        {
+            account.questions.entry(*request).or_default();
+        }
         if let Up::Return { number, returns } = &message.body
             && account.is_current(message.session)
             && account.return_last < *number
@@ -48,14 +56,19 @@ impl Book {
         }
     }
 
-    /// Reads what the grantor has said.
-    pub(crate) fn say(&mut self, now: Instant, client: Client, message: &Downward) {
+    /// Reads what the grantor has said. Whether a question was decided again that was answered: it got what it had
+    /// given back.
+    pub(crate) fn say(&mut self, now: Instant, client: Client, message: &Downward) -> bool {
         let account = self.accounts.entry(client).or_default();
         if message.session != account.session {
-            return;
+            return false;
         }
+        let mut is_again = false;
         match &message.body {
-            Down::Granted { grants, .. } => {
+            Down::Granted { request, grants } => {
+                let was_answered = account.questions.get_mut(request);
+                is_again = was_answered.is_some_and(|was| std::mem::replace(was, true))
+                    && grants.iter().any(|grant| !account.has(grant));
                 for grant in grants {
                     let entry = Entry {
                         kind: grant.kind,
@@ -76,6 +89,7 @@ impl Book {
             }
             Down::Refused { .. } | Down::Recall(_) | Down::Renewed => {}
         }
+        is_again
     }
 
     /// Whether the client's session is this one and goes on.
@@ -111,6 +125,10 @@ impl Book {
 impl Account {
     fn is_current(&self, session: u64) -> bool {
         self.session == session && !self.is_lost
+    }
+
+    fn has(&self, grant: &Grant) -> bool {
+        self.leases.contains_key(&(grant.scope.clone(), is_other(grant.kind)))
     }
 
     fn give_back(&mut self, returned: &Return) {

@@ -89,6 +89,10 @@ impl Oracle {
                 Ok(())
             }
             Note::Ended(client) => self.judge_beliefs(world, node_of(*client)),
+            Note::DecidedAgain(client) => {
+                let what = format!("{client:?} is granted again what it gave back, unasked");
+                Err(Broken::new("one answer", what))
+            }
         }
     }
 

@@ -27,6 +27,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a lease is given back unasked",
     "a session is renewed for its own sake",
     "a session is lost",
+    "what was given back is asked for again",
     "a late push is refused",
     "changes are lost with their session",
     "a change outlives its lease",

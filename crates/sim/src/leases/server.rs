@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use base::{Instant, Machine};
 use lease::{
     Client, Grantor, Kind, Policy, Terms,
-    message::{Down, Downward, Grant, Upward},
+    message::{Down, Downward, Grant, Refusal, Up, Upward},
 };
 
 use super::{
@@ -75,6 +75,10 @@ impl<T: Tamper> Server<T> {
         let now = self.tamper.server_now(now);
         for (from, message) in self.tamper.heard(now, from, message) {
             self.book.hear(from, &message);
+            let mut message = message;
+            if let Up::Ask { request, .. } = &mut message.body {
+                *request = self.tamper.asked(from, *request);
+            }
             self.grantor.step(now, (from, message), &mut self.answers);
             self.answer(now, out);
         }
@@ -112,8 +116,14 @@ impl<T: Tamper> Server<T> {
 
     fn answer(&mut self, now: Instant, out: &mut Out<T>) {
         let mut answers = std::mem::take(&mut self.answers);
-        for (to, message) in answers.drain(..) {
-            self.book.say(now, to, &message);
+        for (to, mut message) in answers.drain(..) {
+            if let Down::Granted { request, .. } | Down::Refused { request, .. } = &mut message.body
+            {
+                *request = self.tamper.answered(to, *request);
+            }
+            if self.book.say(now, to, &message) {
+                out.note(Note::DecidedAgain(to));
+            }
             mark(&message, out);
             if matches!(message.body, Down::Lost) {
                 out.note(Note::Ended(to));
@@ -157,6 +167,9 @@ fn mark<T: Tamper>(message: &Downward, out: &mut Out<T>) {
                     (false, false) => "a recall of a part",
                 });
             }
+        }
+        Down::Refused { why: Refusal::Answered, .. } => {
+            out.mark("what was given back is asked for again")
         }
         Down::Refused { .. } => out.mark("a request is refused"),
         Down::Renewed => out.mark("a session is renewed for its own sake"),

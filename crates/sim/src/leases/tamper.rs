@@ -18,6 +18,16 @@ pub(crate) trait Tamper: Clone {
         vec![(from, message)]
     }
 
+    /// Under which number the grantor knows a client's question.
+    fn asked(&mut self, _: Client, request: u64) -> u64 {
+        request
+    }
+
+    /// Which question it speaks of; it is granted, or refused.
+    fn answered(&mut self, _: Client, request: u64) -> u64 {
+        request
+    }
+
     /// What the grantor says; it may become nothing or many.
     fn said(&mut self, _: Instant, to: Client, message: Downward) -> Vec<(Client, Downward)> {
         vec![(to, message)]

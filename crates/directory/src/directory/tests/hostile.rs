@@ -340,6 +340,88 @@ fn bytes_that_others_have_changed_or_have_open_are_not_kept() {
     check(&mut world, operation(keep(true)), Refusal::Sharing);
 }
 
+/// The liar acts for user 7 alone, and has a file of user 5 that it wrote before.
+fn limited() -> (World, FileId) {
+    let mut world = world();
+    world.script("1 write mine 5");
+    let file = world.find("mine");
+    let changes = Changes { uid: Some(5), gid: Some(5), mode: Some(0o604), ..Changes::default() };
+    let act = Act::SetAttr { file: file.clone(), changes };
+    world.act(LIAR, &Actor::ROOT, act).unwrap();
+    let users = users(&[(7, &[7])]);
+    let out = world.apply(Command::Admit { client: Client(LIAR), users });
+    world.deliver(out);
+    for (field, kind) in [
+        (Field::Access, Kind::Read),
+        (Field::Content, Kind::Write),
+        (Field::Locks, Kind::Write),
+        (Field::Handles, Kind::OtherRead),
+    ] {
+        world.need(LIAR, kind, &field.of(&file));
+    }
+    (world, file)
+}
+
+/// What user 7 does.
+fn by_seven(act: Act) -> Operation {
+    Operation { actor: Actor { uid: 7, gid: 7, groups: Vec::new() }, ..operation(act) }
+}
+
+#[test]
+fn what_bytes_are_checked_by_goes_only_with_the_right_to_write_them() {
+    for is_live in [true, false] {
+        let (mut world, file) = limited();
+        let keep = Act::Keep { file, version: 9, is_live };
+        check(&mut world, by_seven(keep), Refusal::Access);
+    }
+}
+
+fn lock(file: &FileId, hold: Option<bool>) -> Act {
+    Act::Lock { file: file.clone(), owner: 1, start: 0, end: 1, hold }
+}
+
+#[test]
+fn nobody_locks_what_they_may_not_open_nor_in_the_name_of_another() {
+    for hold in [false, true] {
+        let (mut world, file) = limited();
+        check(&mut world, operation(lock(&file, Some(hold))), Refusal::NotYourUser);
+        let (mut world, file) = limited();
+        let changes = Changes { mode: Some(0o600), ..Changes::default() };
+        world.act(2, &Actor::ROOT, Act::SetAttr { file: file.clone(), changes }).unwrap();
+        world.need(LIAR, Kind::Read, &Field::Access.of(&file));
+        world.need(LIAR, Kind::Write, &Field::Locks.of(&file));
+        check(&mut world, by_seven(lock(&file, Some(hold))), Refusal::Access);
+    }
+}
+
+#[test]
+fn whoever_may_open_a_file_locks_it_and_anybody_may_let_go() {
+    let (mut world, file) = limited();
+    let operations = vec![by_seven(lock(&file, Some(true))), operation(lock(&file, None))];
+    let number = world.puppets[&LIAR].batch + 1;
+    let answer = world.ask(LIAR, Ask::Batch { number, operations });
+    assert_eq!(answer, Some(Answer::Applied { number, refused: None }));
+}
+
+#[test]
+fn a_question_that_comes_again_is_granted_nothing_that_was_given_back() {
+    let mut world = world();
+    let file = world.find("a");
+    let (session, stamp) = (world.puppets[&3].holder.session(), world.now);
+    let wants = vec![Want { scope: Field::Access.of(&file), kind: Kind::Read }];
+    let body = Up::Ask { request: 77, wants, together: true };
+    let question = Request { lease: Upward { session, stamp, body }, ask: None };
+    let mut ask = || {
+        let seen = world.history.len();
+        world.send(3, question.clone());
+        let said = world.history[seen..].iter().flat_map(|(_, _, out)| out);
+        let mut said = said.filter(|(to, _)| to.0 == 3).map(|(_, said)| &said.lease.body);
+        said.any(|body| matches!(body, Down::Granted { .. }))
+    };
+    // Whoever did not ask gives it back at once.
+    assert!(ask() && !ask());
+}
+
 #[test]
 fn endless_requests_for_leases_stay_within_a_budget() {
     let policy = Policy { budget: 100, ..Policy::of_the_paper() };

@@ -1,5 +1,6 @@
-//! Names that are none of a machine's business.
+//! What is none of a machine's business: names, and what tells of bytes.
 
+use base::{Digest, Domain};
 use lease::{
     Client, Field, Kind, Knowledge, Name, Scope,
     message::{Down, Grant, Refusal},
@@ -10,7 +11,8 @@ use super::world::{World, users};
 use crate::{
     Actor,
     message::{Answer, Ask, Value},
-    operation::{Act, Changes},
+    operation::{Act, Changes, When},
+    record::Content,
 };
 
 /// Whose machine may act for one user only.
@@ -142,4 +144,121 @@ fn whoever_asked_in_time_is_told_nothing_if_it_is_granted_too_late() {
     assert_eq!(answer, Some(Answer::Fetched { request: 1, values: vec![] }));
     let answer = world.ask(GUEST, Ask::List { request: 2, directory: den, after: None });
     assert_eq!(answer, Some(Answer::Listed { request: 2, value: None }));
+}
+
+/// A file of user 5 whose bytes client 1 has, and something that was put beside it.
+fn private(world: &mut World) -> base::FileId {
+    world.script("1 create / private");
+    let file = world.find("private");
+    let digest = Some(Digest::of(Domain::new("test"), b"bytes"));
+    let content = Content { size: 5, version: 1, digest, ..Content::default() };
+    let (name, value) = (b"user.note".to_vec(), Some(b"secret".to_vec()));
+    let changes = Changes { uid: Some(5), gid: Some(20), mode: Some(0o600), ..Changes::default() };
+    for act in [
+        Act::SetContent { file: file.clone(), content },
+        Act::SetXattr { file: file.clone(), name, value, when: When::Always },
+        Act::SetAttr { file: file.clone(), changes },
+    ] {
+        world.act(1, &Actor::ROOT, act).unwrap();
+    }
+    file
+}
+
+/// Who may use it how, from now on.
+fn permit(world: &mut World, file: &base::FileId, mode: u16) {
+    let changes = Changes { mode: Some(mode), ..Changes::default() };
+    world.act(1, &Actor::ROOT, Act::SetAttr { file: file.clone(), changes }).unwrap();
+}
+
+/// What the guest is told of a file: its size, whether it can check the bytes, and what is beside it.
+fn told(world: &mut World, file: &base::FileId) -> (u64, bool, usize) {
+    let keys = vec![crate::Key::file(file)];
+    world.need(GUEST, Kind::Read, &Field::Content.of(file));
+    match world.ask(GUEST, Ask::Fetch { request: 1, keys }) {
+        Some(Answer::Fetched { values, .. }) => match &values[..] {
+            [Value::File { record: Some(record), .. }] => {
+                let beside = record.rare.as_ref().map_or(0, |rare| rare.attributes.len());
+                (record.content.size, record.content.digest.is_some(), beside)
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_tells_of_bytes_is_kept_from_machines_of_which_nobody_may_read_them() {
+    let mut world = world();
+    let file = private(&mut world);
+    let seen = world.history.len();
+    assert_eq!(told(&mut world, &file), (5, false, 0), "its size anybody may know");
+    // With a grant it is told no more.
+    let said = world.history[seen..].iter().flat_map(|(_, _, out)| out);
+    let values = said.filter(|(to, _)| to.0 == GUEST).flat_map(|(_, said)| said.values.concat());
+    let records = values.filter_map(|value| match value {
+        Value::File { record, .. } => record,
+        _ => None,
+    });
+    assert!(records.into_iter().all(|record| record.content.digest.is_none()));
+    permit(&mut world, &file, 0o620);
+    assert_eq!(told(&mut world, &file), (5, false, 1), "they may put something beside it");
+    permit(&mut world, &file, 0o640);
+    assert_eq!(told(&mut world, &file), (5, true, 1));
+}
+
+#[test]
+fn whoever_may_read_a_file_from_now_on_is_told_anew() {
+    let mut world = world();
+    let file = private(&mut world);
+    assert_eq!(told(&mut world, &file), (5, false, 0));
+    let knows = |world: &World| {
+        let scope = Field::Content.of(&file);
+        world.puppets[&GUEST].holder.knows(world.now, &scope) != Knowledge::None
+    };
+    permit(&mut world, &file, 0o600);
+    assert!(knows(&world), "nothing is different for it");
+    permit(&mut world, &file, 0o640);
+    assert!(!knows(&world));
+}
+
+#[test]
+fn a_machine_that_acts_for_others_than_before_is_told_all_anew() {
+    let mut world = world();
+    let file = private(&mut world);
+    assert_eq!(told(&mut world, &file), (5, false, 0));
+    let mut admit = |gids: &[u32]| {
+        let users = users(&[(7, &[7, 20]), (5, gids)]);
+        let out = world.apply(Command::Admit { client: Client(GUEST), users });
+        world.deliver(out);
+        let scope = Field::Content.of(&file);
+        let knows = world.puppets[&GUEST].holder.knows(world.now, &scope) != Knowledge::None;
+        (knows, told(&mut world, &file))
+    };
+    assert_eq!(admit(&[5]), (false, (5, true, 1)));
+    assert_eq!(admit(&[5]), (true, (5, true, 1)), "they are the same");
+}
+
+#[test]
+fn a_machine_that_acts_for_nobody_may_change_nothing_and_gets_no_right_to() {
+    let mut world = world();
+    let file = private(&mut world);
+    world.apply(Command::Admit { client: Client(GUEST), users: users(&[]) });
+    let mut ask = |field: Field, kind| {
+        let seen = world.history.len();
+        world.need(GUEST, kind, &field.of(&file));
+        let said = world.history[seen..].iter().flat_map(|(_, _, out)| out);
+        let mut said = said.filter(|(to, _)| to.0 == GUEST).map(|(_, said)| &said.lease.body);
+        said.any(|body| matches!(body, Down::Granted { .. }))
+    };
+    for (field, kind) in [
+        (Field::Content, Kind::Write),
+        (Field::Access, Kind::Write),
+        (Field::Locks, Kind::Write),
+        (Field::Whole, Kind::Write),
+        (Field::Handles, Kind::SelfWrite),
+        (Field::Handles, Kind::OtherRead),
+    ] {
+        assert!(!ask(field.clone(), kind), "{field:?} {kind:?}");
+    }
+    assert!(ask(Field::Access, Kind::Read), "what anybody may know");
 }

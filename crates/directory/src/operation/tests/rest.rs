@@ -76,7 +76,9 @@ fn bytes_are_kept_where_they_change_by_whoever_may_change_them() {
          root keep /s = Senseless
          root keep /a
          ann leave /a
-         ann keep /a",
+         ann keep /a = Access
+         ann leave /a = Access
+         root keep /a",
         "a 644 root:root 30 bytes live
          d 755 root:root
          s 777 root:root -> x",

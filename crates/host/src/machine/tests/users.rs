@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use client::Failure;
-use directory::{Refusal, operation::Changes};
+use directory::{Refusal, operation::Changes, record::Content};
 use overlay::{Invitation, Patrons, Profile, Terms, UserName};
+
+use crate::cell::{Answer, Deed, Errand};
 
 use super::{
     cells::{ANYWHERE, HOUR, until},
@@ -198,6 +200,108 @@ fn a_status_tells_whom_each_machine_acts_for() {
         machines.into_iter().find(|machine| machine.is_this).unwrap().acts_for
     };
     assert_eq!((own(&two), own(&three)), (Some(vec!["alice".to_owned()]), Some(vec![])));
+    for machine in [three, two, one] {
+        machine.stop().unwrap();
+    }
+}
+
+/// A file whose bytes lie on one machine, and its number.
+fn write(
+    machine: &Machine,
+    who: &Actor,
+    directory: &FileId,
+    (name, mode, bytes): (&str, u16, &[u8]),
+) -> (FileId, u64) {
+    let (name, birth) = (Name::new(name.as_bytes()).unwrap(), Birth::default());
+    let act = Act::Create { directory: directory.clone(), name, mode, birth };
+    let Ok(Reply::Entry(entry, _)) = machine.desk().call(who, Call::Do(act)) else {
+        panic!("it is not there");
+    };
+    let get = Call::GetAttr { file: entry.file.clone() };
+    let Ok(Reply::File(record)) = machine.desk().call(who, get) else { panic!("it is there") };
+    machine.content().put(record.serial, bytes).unwrap();
+    let digest = Some(crate::Neighbours::digest(bytes));
+    let (size, version) = (bytes.len() as u64, machine.desk().version());
+    let content = Content { size, version, digest, ..Content::default() };
+    let act = Act::SetContent { file: entry.file.clone(), content };
+    machine.desk().call(who, Call::Do(act)).unwrap();
+    machine.desk().call(who, Call::Sync { handle: None }).unwrap();
+    (entry.file, record.serial)
+}
+
+/// What a machine is told that asks another for bytes, whoever may read them.
+fn read(machine: &Machine, home: &Machine, (file, serial): &(FileId, u64)) -> Answer {
+    let errand = Errand::Read { serial: *serial, file: file.clone(), offset: 0, length: 8 };
+    machine.neighbours().ask_raw(home.desk().me(), &errand)
+}
+
+fn change(machine: &Machine, file: &FileId, changes: Changes) {
+    let act = Act::SetAttr { file: file.clone(), changes };
+    machine.desk().call(&Actor::ROOT, Call::Do(act)).unwrap();
+}
+
+fn bytes() -> Answer {
+    Answer::Bytes(b"precious".to_vec())
+}
+
+#[test]
+fn bytes_are_given_only_to_machines_that_act_for_somebody_who_may_read_them() {
+    let (first, one, keys, work) = named("bytes");
+    let (second, two) = join(&first, "bytes-2", patrons(&["alice"]));
+    let (_third, three) = join(&first, "bytes-3", patrons(&[]));
+    agree(&two, &second, &keys, "alice").unwrap();
+    let secret = write(&one, &Actor::ROOT, &work, ("secret", 0o600, b"precious"));
+    let open = write(&one, &Actor::ROOT, &work, ("open", 0o644, b"precious"));
+    until("what all may read is given", || read(&two, &one, &open) == bytes());
+    assert_eq!(read(&two, &one, &secret), Answer::Denied);
+    let disguised = (open.0.clone(), secret.1);
+    assert_eq!(read(&two, &one, &disguised), Answer::Denied, "the number of another file");
+    let (file, serial) = open.clone();
+    let deed = Deed::Read { offset: 0, length: 8 };
+    for errand in [
+        Errand::Read { serial, file: file.clone(), offset: 0, length: 8 },
+        Errand::Find(serial),
+        Errand::Look(file.clone()),
+        Errand::Do { serial, file, who: (0, 0), deed },
+    ] {
+        let answer = three.neighbours().ask_raw(one.desk().me(), &errand);
+        assert_eq!(answer, Answer::Denied, "nobody acts there: {errand:?}");
+    }
+    // Who may read it changes, and what is said of it is no older than a moment.
+    let mode = |mode| Changes { mode: Some(mode), ..Changes::default() };
+    change(&one, &secret.0, mode(0o604));
+    until("the right is given", || read(&two, &one, &secret) == bytes());
+    change(&one, &secret.0, mode(0o600));
+    until("the right is taken", || read(&two, &one, &secret) == Answer::Denied);
+    change(&one, &secret.0, Changes { uid: Some(7), ..Changes::default() });
+    until("it is hers", || read(&two, &one, &secret) == bytes());
+    one.registrar().remove(&UserName::new("alice").unwrap()).unwrap();
+    for file in [&secret, &open] {
+        until("nobody acts for her", || read(&two, &one, file) == Answer::Denied);
+    }
+    drop((two, three));
+    one.stop().unwrap();
+}
+
+#[test]
+fn a_home_without_a_vote_asks_those_who_have_one_who_may_read() {
+    let (first, one, keys, work) = named("homes");
+    let (second, two) = join(&first, "homes-2", patrons(&["alice"]));
+    let (third, three) = join(&first, "homes-3", patrons(&["bob"]));
+    agree(&two, &second, &keys, "alice").unwrap();
+    agree(&three, &third, &keys, "bob").unwrap();
+    let hers = write(&two, &actor(7), &work, ("hers", 0o600, b"precious"));
+    let shown = write(&two, &actor(7), &work, ("shown", 0o644, b"precious"));
+    until("bob may read it", || read(&three, &two, &shown) == bytes());
+    assert_eq!(read(&three, &two, &hers), Answer::Denied);
+    until("the superuser may read all", || read(&one, &two, &hers) == bytes());
+    // An honest machine is told the same, and says so.
+    let content = Content { size: 8, home: Some(two.desk().me()), ..Content::default() };
+    let fetch = |(file, serial): &(FileId, u64)| {
+        three.neighbours().fetch((*serial, file), &content, |_| Ok(())).map_err(|e| e.to_string())
+    };
+    assert_eq!(fetch(&shown), Ok(()));
+    assert!(fetch(&hers).unwrap_err().contains("acts for nobody who may have it"));
     for machine in [three, two, one] {
         machine.stop().unwrap();
     }

@@ -100,7 +100,8 @@ impl World {
     fn take(&mut self, inode: u64, owner: u64, hold: Option<bool>, waits: bool) -> Told {
         let (tell, told) = channel();
         let (start, end, pid) = (0, 9, owner as u32);
-        let wish = Wish { inode, handle: owner, owner, pid, start, end, hold };
+        let who = (0, 0);
+        let wish = Wish { inode, handle: owner, owner, pid, who, start, end, hold };
         let answer: Answer = Box::new(move |result| tell.send(result).unwrap());
         self.lane.on_job(self.now, Job::Take { wish, waiter: waits.then_some(pid), answer });
         told

@@ -8,7 +8,8 @@ const ALL: (u64, u64) = (0, i64::MAX as u64);
 
 /// What an owner wants; its process has the same number.
 fn wish(inode: u64, handle: u64, owner: u64, range: (u64, u64), hold: Option<bool>) -> Wish {
-    Wish { inode, handle, owner, pid: owner as u32, start: range.0, end: range.1, hold }
+    let (pid, who, (start, end)) = (owner as u32, (0, 0), range);
+    Wish { inode, handle, owner, pid, who, start, end, hold }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use directory::{
 use lease::Client;
 
 use crate::reference::{
-    Access, Actor, At, Change, Errno, Flag, Handle, How, Ino, Kind, Lock, Owner, Put, Range, Span,
-    Stamp,
+    Access, Actor, At, Change, Errno, Flag, Handle, How, Ino, Kind, Lock, Owner, Permission, Put,
+    Range, Span, Stamp,
 };
 
 use super::{
@@ -135,6 +135,12 @@ impl Witness {
                 let ino = self.known(file);
                 if self.files.getattr(ino)?.kind == Kind::Directory {
                     return Err(Errno::EINVAL);
+                }
+                let stat = self.files.getattr(ino)?;
+                let may = |wanted| self.files.access(&actor, ino, wanted).is_ok();
+                let owns = actor.is_super() || actor.uid == stat.uid;
+                if hold.is_some() && !owns && !may(Permission::READ) && !may(Permission::WRITE) {
+                    return Err(Errno::EACCES);
                 }
                 let lock = hold.map(strength);
                 let owner = owner_of(deed.client, *owner);

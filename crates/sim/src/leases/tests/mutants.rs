@@ -1,5 +1,7 @@
 //! A checker that can't fail checks nothing: each mutant is caught, and by the right one.
 
+use std::collections::BTreeMap;
+
 use base::{Duration, Instant};
 use lease::{
     Client,
@@ -217,7 +219,8 @@ impl Tamper for Silent {
 
 #[test]
 fn who_does_not_answer_is_caught() {
-    check(&Silent, 15, &["inv-L5"]);
+    // Whoever hears nothing gives back what it never knew of.
+    check_also(&Silent, 15, &["inv-L5"], &["one answer"]);
 }
 
 /// Takes a repeated request for a new one.
@@ -241,4 +244,31 @@ impl Tamper for Bureaucrat {
 #[test]
 fn queues_that_grow_are_caught() {
     check(&Bureaucrat::default(), 3, &["bounded queues"]);
+}
+
+/// A grantor that forgets a question as soon as it is answered.
+#[derive(Clone, Default)]
+struct Amnesiac {
+    /// How often each question was answered.
+    answers: BTreeMap<(Client, u64), u64>,
+}
+
+/// Under so many names the grantor may come to know a question.
+const NAMES: u64 = 1 << 20;
+
+impl Tamper for Amnesiac {
+    fn asked(&mut self, client: Client, request: u64) -> u64 {
+        request * NAMES + self.answers.get(&(client, request)).copied().unwrap_or(0)
+    }
+
+    fn answered(&mut self, client: Client, request: u64) -> u64 {
+        let request = request / NAMES;
+        *self.answers.entry((client, request)).or_default() += 1;
+        request
+    }
+}
+
+#[test]
+fn a_grantor_that_forgets_which_questions_it_has_answered_is_caught() {
+    check(&Amnesiac::default(), 10, &["one answer"]);
 }

@@ -25,6 +25,15 @@ fn wait_as_writer(tamper: &impl Tamper) -> Option<Duration> {
 
 /// How long one waits for what a client has that never answers recalls but goes on working.
 fn wait_for_the_deaf(server: impl Tamper, deaf: impl Tamper) -> Option<Duration> {
+    waits_for_the_deaf(server, deaf, 1)?.pop()
+}
+
+/// The same again and again, each time when the deaf one has had it for a while.
+fn waits_for_the_deaf(
+    server: impl Tamper,
+    deaf: impl Tamper,
+    times: usize,
+) -> Option<Vec<Duration>> {
     let busy = Habit {
         pace: Duration::from_millis(50),
         favourites: vec![0],
@@ -35,9 +44,12 @@ fn wait_for_the_deaf(server: impl Tamper, deaf: impl Tamper) -> Option<Duration>
     let deaf = Either { server: None, deaf: Some(deaf) };
     let plain = Either { server: None, deaf: None };
     let mut scene = Scene::new(server, vec![(busy, deaf), (Habit::idle(), plain)]);
-    scene.pass(Duration::from_secs(5));
-    scene.need(2, &[("1:content", Kind::Write)]);
-    scene.wait(2, Terms::default().session + Duration::from_secs(1))
+    let wait = |_| {
+        scene.pass(Duration::from_secs(5));
+        scene.need(2, &[("1:content", Kind::Write)]);
+        scene.wait(2, Terms::default().session + Duration::from_secs(1))
+    };
+    (0..times).map(wait).collect()
 }
 
 #[test]
@@ -52,6 +64,41 @@ fn a_deaf_client_delays_others_by_one_session() {
     let session = Terms::default().session;
     assert!(waited <= session + Duration::from_millis(10), "{waited:?}");
     assert!(waited > session / 2, "{waited:?}: it was not deaf");
+}
+
+/// Whether each wait was as long as the deaf one's session was then, and no longer.
+fn are_as_long(waits: &[Duration], sessions: &[u64]) -> bool {
+    let sessions = sessions.iter().copied().map(Duration::from_secs);
+    waits.iter().zip(sessions).all(|(waited, session)| {
+        *waited <= session + Duration::from_millis(10) && *waited > session / 2
+    })
+}
+
+#[test]
+fn a_deaf_client_delays_others_less_each_time_down_to_a_floor() {
+    let waits = waits_for_the_deaf(Honest, Deaf, 5).expect("within one session");
+    println!("waited {waits:?}");
+    assert!(are_as_long(&waits, &[20, 10, 5, 5, 5]), "{waits:?}");
+}
+
+/// Takes a client for another one with each new session.
+#[derive(Clone)]
+struct Trusting;
+
+impl Tamper for Trusting {
+    fn heard(&mut self, _: Instant, from: Client, message: Upward) -> Vec<(Client, Upward)> {
+        vec![(Client(from.0 + 1_000 * message.session as u32), message)]
+    }
+
+    fn said(&mut self, _: Instant, to: Client, message: Downward) -> Vec<(Client, Downward)> {
+        vec![(Client(to.0 % 1_000), message)]
+    }
+}
+
+#[test]
+fn a_grantor_that_trusts_whoever_starts_anew_is_caught() {
+    let waits = waits_for_the_deaf(Trusting, Deaf, 3).expect("within one session");
+    assert!(are_as_long(&waits, &[20, 20, 20]), "{waits:?}: it forgot nothing");
 }
 
 /// Forgets the place of a writer in the queue when a reader comes.
@@ -118,6 +165,13 @@ impl<S: Tamper, D: Tamper> Tamper for Either<S, D> {
         match &mut self.server {
             Some(server) => server.heard(now, from, message),
             None => vec![(from, message)],
+        }
+    }
+
+    fn said(&mut self, now: Instant, to: Client, message: Downward) -> Vec<(Client, Downward)> {
+        match &mut self.server {
+            Some(server) => server.said(now, to, message),
+            None => vec![(to, message)],
         }
     }
 
