@@ -21,14 +21,14 @@ use std::{
 };
 
 use base::{Instant, Machine, PublicKey};
-use directory::Absent;
+use directory::{Absent, Account, Holder};
 use group::{Decision, Ed25519, Rescue, Roll, Sealed};
 use lease::{Client, Terms};
 use node::{Input, Join, Member, Output, Seating};
 use overlay::{Consent, Decree, Renewal, Renewer};
 
 use crate::{
-    Content, Failure, Log, Store,
+    Content, Failure, Key, Log, Store,
     ballast::Ballast,
     cell::{Answer, Ticket},
     clock::Clock,
@@ -80,6 +80,8 @@ pub(crate) enum Post {
     Changes(Vec<Decision>),
     /// Somebody wants to know which file has this inode number.
     Find { serial: u64, reply: SyncSender<Answer> },
+    /// Somebody wants to know who may have how much, and which machine each one is.
+    Accounts(SyncSender<Vec<(Holder, Option<Key>, Account)>>),
     /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
     Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
@@ -193,6 +195,7 @@ impl Group {
                     // Whoever asked may be gone.
                     Post::Survivor(reply) => _ = reply.try_send(self.survivor()),
                     Post::Find { serial, reply } => _ = reply.try_send(self.find(serial)?),
+                    Post::Accounts(reply) => _ = reply.try_send(self.accounts()),
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
                     Post::Changes(changes) => self.on_changes(changes, &mut out),
                     Post::Survey(reply) => surveyors.push(reply),
@@ -251,6 +254,19 @@ impl Group {
             Some(file) => Ok(Answer::File(Some(file.clone()))),
             None => self.store.file(serial).map(Answer::File),
         }
+    }
+
+    /// Who may have how much, and has.
+    fn accounts(&self) -> Vec<(Holder, Option<Key>, Account)> {
+        let key = |holder: &Holder| match holder {
+            Holder::Machine(client) => {
+                let known = self.member.book().machine(*client).map(|machine| Key(machine.key));
+                known.or_else(|| (*client == self.me.1).then_some(Key(self.me.0)))
+            }
+            Holder::Everybody | Holder::User(_) => None,
+        };
+        let accounts = self.member.directory().accounts().into_iter();
+        accounts.map(|(holder, account)| (holder, key(&holder), account)).collect()
     }
 
     /// How long to wait for letters.

@@ -49,7 +49,7 @@ use crate::{
     recover,
 };
 
-const FORMAT: u32 = 11;
+const FORMAT: u32 = 12;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 
@@ -235,6 +235,7 @@ impl Machine {
             // Each life has its own numbers of sessions.
             session: life << 32,
             facts_max: FACTS_MAX,
+            free: content.space()?.available_bytes,
             has_memory,
             handles_max: usual.handles_max.min(handles_max.try_into().unwrap_or(usize::MAX)),
             ..usual
