@@ -23,7 +23,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::{status, user, words};
+use crate::{quota, status, user, words};
 
 /// Where a machine lives.
 #[derive(clap::Args)]
@@ -108,6 +108,7 @@ enum Question {
     /// Whether a loss is accepted, and what the root key says.
     Recover(bool, Option<String>),
     User(user::Question),
+    Quota(quota::Question),
 }
 
 /// What they are told: a value, or what is wrong.
@@ -277,6 +278,11 @@ pub fn ask_user(directory: &Path, question: user::Question) -> anyhow::Result<se
     ask(directory, &Question::User(question))
 }
 
+/// Has a machine that runs say who may have how much, or set it.
+pub fn ask_quota(directory: &Path, question: quota::Question) -> anyhow::Result<serde_json::Value> {
+    ask(directory, &Question::Quota(question))
+}
+
 /// What a machine that runs says of itself.
 pub fn look(directory: &Path) -> anyhow::Result<serde_json::Value> {
     ask(directory, &Question::Status)
@@ -317,6 +323,10 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         Ok(Question::User(question)) => {
             let registrar = lock(running).machine.registrar();
             user::answer(&registrar, question)
+        }
+        Ok(Question::Quota(question)) => {
+            let registrar = lock(running).machine.registrar();
+            quota::answer(&registrar, question)
         }
         Ok(Question::Recover(is_accepted, rescue)) => {
             recover(running, is_accepted, rescue.as_deref())
@@ -473,7 +483,7 @@ impl Running {
     fn status(&self, away: &Away) -> serde_json::Value {
         let standing = self.machine.standing_without(away);
         let mounts: Vec<&PathBuf> = self.mounts.keys().collect();
-        let room = self.mounts.values().next().and_then(|mounted| mounted.tree.statfs().ok());
+        let room = self.mounts.values().next().and_then(|mounted| mounted.tree.statfs(0).ok());
         let room_bytes = room.map(|room| room.blocks_available * u64::from(room.block_size));
         let kept = host::Keepsakes::of(self.machine.directory()).kept();
         serde_json::json!({

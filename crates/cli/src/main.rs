@@ -20,6 +20,7 @@ mod graph;
 mod machine;
 mod passphrase;
 mod quickstart;
+mod quota;
 mod simulate;
 mod status;
 mod user;
@@ -67,6 +68,8 @@ enum Command {
     /// Say who the users of the cell are, and whom machines act for
     #[command(subcommand)]
     User(user::Command),
+    /// Show who may have how much and has, or set it
+    Quota(quota::Args),
     /// Run a machine until it is told to stop
     Run(machine::RunArgs),
     /// Mount the tree of a machine that runs
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Command::Root(command) => authority::root(&command),
         Command::Issuer(command) => authority::issuer(&command),
         Command::User(command) => user::run(&command),
+        Command::Quota(args) => quota::run(&args),
         Command::Run(args) => machine::run(&args),
         Command::Mount(args) => machine::mount(&args),
         Command::Umount(args) => machine::umount(&args),

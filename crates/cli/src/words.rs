@@ -54,6 +54,39 @@ fn span_up_to(max: Duration, text: &str, what: &str) -> Result<Duration, String>
     span.filter(|span| !span.is_zero() && *span <= max).ok_or_else(|| what.into())
 }
 
+/// So many bytes: `500M`, `10G`, `2T`.
+pub fn amount(text: &str) -> Result<u64, String> {
+    scaled(text, 1_024).ok_or_else(|| {
+        "bytes are a number, and K, M, G or T for so many times 1,024, as in 500M or 10G".into()
+    })
+}
+
+/// So many files: `50000`, `500K`, `1M`.
+pub fn count(text: &str) -> Result<u64, String> {
+    scaled(text, 1_000).ok_or_else(|| {
+        "files are a number, and K, M, G or T for so many times 1,000, as in 500K or 1M".into()
+    })
+}
+
+fn scaled(text: &str, step: u64) -> Option<u64> {
+    let power = ["K", "M", "G", "T"].iter().position(|unit| text.ends_with(unit));
+    let number = text.strip_suffix(['K', 'M', 'G', 'T']).unwrap_or(text);
+    let power = power.map_or(0, |at| at as u32 + 1);
+    number.parse::<u64>().ok()?.checked_mul(step.checked_pow(power)?)
+}
+
+/// Bytes as people read them: `640`, `1.5K`, `10G`.
+pub fn size(bytes: u64) -> String {
+    let units = ["", "K", "M", "G", "T", "P", "E"];
+    let power = (bytes.max(1).ilog2() / 10) as usize;
+    let whole = bytes >> (10 * power);
+    let tenths = (bytes >> (10 * power.saturating_sub(1)) & 1_023) * 10 / 1_024;
+    match power > 0 && whole < 10 && tenths > 0 {
+        true => format!("{whole}.{tenths}{}", units[power]),
+        false => format!("{whole}{}", units[power]),
+    }
+}
+
 /// What an issuer may do.
 pub fn power(text: &str) -> Result<Power, String> {
     let power = Power::ALL.into_iter().find(|power| power.to_string() == text);
@@ -140,6 +173,18 @@ mod tests {
         {
             assert!(span(none).is_err(), "{none}");
         }
+    }
+
+    #[test]
+    fn amounts_are_numbers_with_a_unit_and_are_told_shortly() {
+        assert_eq!(amount("10G"), Ok(10 << 30));
+        assert_eq!(amount("7"), Ok(7));
+        assert_eq!(count("2M"), Ok(2_000_000));
+        for none in ["", "G", "-1", "1.5G", "1g", "1GB", "99999999999T", "16777216T"] {
+            assert!(amount(none).is_err(), "{none}");
+        }
+        let told = [0, 640, 1_024, 1_536, 10 << 30, u64::MAX].map(size);
+        assert_eq!(told, ["0", "640", "1K", "1.5K", "10G", "15E"]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Trying calls: what has to be known, is it known, else what has to be found out.
 
 use base::{FileId, Instant};
-use directory::{Act, Actor, Birth, File, Key, Missing, Operation, Refusal, Sort, Stop, View};
+use directory::{
+    Act, Actor, Birth, File, Key, Missing, Operation, Quota, Refusal, Sort, Stop, View,
+    message::Needs,
+};
 use lease::{
     Field, Kind, Knowledge, Mode, Scope,
     holder::Input as Lease,
@@ -13,7 +16,6 @@ use crate::{
     call::{Asked, Call, Failure, Modes, Reply},
     client::{Client, Output},
     look,
-    questions::Provide,
     queue::{Job, Waiting, Waits},
     supply::Lack,
     view::Sight,
@@ -39,6 +41,8 @@ impl From<Refusal> for Halt {
 const NEIGHBOURS_MAX: usize = 512;
 /// The most leases that a call may need. A group accepts as many at once.
 pub(crate) const WANTS_MAX: usize = 1_024;
+/// The group hears of the room on this machine when it has changed by this part.
+const FREE_PART: u64 = 64;
 /// Whoever wants to know a directory waits for so many repetitions to hear of its times.
 const LATE_REPEATS: u32 = 2;
 
@@ -196,6 +200,8 @@ impl Client {
                 Call::Settle => self.settle(),
                 Call::Open { file, modes } => self.open(now, actor, file, *modes),
                 Call::Close { handle } => self.close(now, actor, *time, *handle),
+                Call::Reserve { file, least, most } => self.reserve(now, file, (*least, *most)),
+                Call::Account { uid } => Ok(Reply::Account(self.supply.account(*uid))),
                 // Only whoever closes a file may let it go.
                 Call::Do(Act::Reap { .. }) => Err(Refusal::Senseless.into()),
                 // A lock is had through an open file, and is lost with it.
@@ -261,10 +267,40 @@ impl Client {
         }
         let mut sight = self.sight(now);
         let result = operation.perform(&mut sight);
+        let result = result.and_then(|()| sight.pay(content_of(&operation.act)));
         let (changes, lack) = (std::mem::take(&mut sight.changes), sight.lack.take());
         match result {
             Ok(()) => Ok(self.commit(now, operation, changes)),
             Err(stop) => Err(halt(stop, lack)),
+        }
+    }
+
+    /// Keeps bytes for a file to grow, as far as it takes more of them than the group knows.
+    fn reserve(
+        &mut self,
+        now: Instant,
+        file: &FileId,
+        (least, most): (u64, u64),
+    ) -> Result<Reply, Halt> {
+        if most == 0 {
+            self.supply.let_go(file);
+            return Ok(Reply::Room(0));
+        }
+        let me = self.settings.client;
+        let (uid, known) = self.see(now, |sight| {
+            let read = |field: Field| Want { scope: field.of(file), kind: Kind::Read };
+            sight.know(&[read(Field::Access), read(Field::Content)])?;
+            let record = sight.file(file)?;
+            let is_ours = record.content.home == Some(me);
+            Ok((record.access.uid, if is_ours { record.content.allocated } else { 0 }))
+        })?;
+        let more = (least.saturating_sub(known), most.saturating_sub(known));
+        match self.supply.keep(now, file, uid, more) {
+            Ok(kept) => Ok(Reply::Room(known.saturating_add(kept))),
+            Err(lack) => {
+                let provision = Some(FileId::ROOT);
+                Err(Halt::Missing(Missing { provision, ..Missing::default() }, Some(lack)))
+            }
         }
     }
 
@@ -474,15 +510,33 @@ impl Client {
             return Waits::After(last);
         }
         waiting.is_pushed = false;
-        let (directory, bytes) = match lack {
-            Some(Lack::Numbers(directory)) => (Some(directory), 0),
-            // The group may think that we still have what was taken since the last push.
-            Some(Lack::Bytes(bytes)) => (None, bytes.saturating_add(self.pending.bytes_taken())),
-            _ => (None, 0),
-        };
+        let mut needs = Needs::default();
+        match lack {
+            Some(Lack::Numbers(directory)) => {
+                (needs.directory, needs.owner) = (Some(directory), self.newcomer(waiting));
+            }
+            Some(Lack::Serials) => needs.owner = self.newcomer(waiting),
+            Some(Lack::Files(uid)) => needs.owner = Some(uid),
+            Some(Lack::Bytes(uid, bytes)) => {
+                // The group may think that we still have what was taken since the last push, or is kept.
+                let taken = self.pending.taken(uid).saturating_add(self.supply.reserved(uid));
+                (needs.owner, needs.bytes) = (Some(uid), bytes.saturating_add(taken));
+            }
+            Some(Lack::Leases) | None => {}
+        }
+        // If there is no more, then perhaps because it is set aside here for others.
+        if needs.owner.is_some() && (waiting.is_short || self.supply.is_crowded()) {
+            needs.give_back = self.give_back(needs.owner, None);
+        }
         waiting.question = Some(self.questions.next());
-        self.provide(now, directory, bytes);
+        self.provide(now, needs);
         Waits::Supplies
+    }
+
+    /// Who acts, if nothing was ever set aside here for what they will own.
+    fn newcomer(&self, waiting: &Waiting) -> Option<u32> {
+        let Job::Call(_, Asked { actor, .. }) = &waiting.job else { return None };
+        self.supply.account(actor.uid).is_none().then_some(actor.uid)
     }
 
     fn need(
@@ -518,11 +572,35 @@ impl Client {
         Ok(Waits::Leases(request))
     }
 
-    /// Asks for what new files need, and for numbers in a directory.
-    pub(crate) fn provide(&mut self, now: Instant, directory: Option<FileId>, bytes: u64) {
+    /// What is set aside here for other owners than this one and not used.
+    fn give_back(
+        &mut self,
+        but: Option<u32>,
+        idle_since: Option<Instant>,
+    ) -> Vec<(u32, Option<Quota>)> {
+        let pending = &self.pending;
+        self.supply.give_back(but, idle_since, |uid| pending.coming(uid))
+    }
+
+    /// So many bytes more fit onto this machine.
+    pub(crate) fn on_free(&mut self, now: Instant, free: u64) {
+        self.settings.free = free;
+        let is_news = self.told_free.is_none_or(|told| told.abs_diff(free) > free / FREE_PART);
         if self.questions.is_providing() {
             return;
         }
+        let give_back = self.give_back(None, Some(now));
+        if is_news || !give_back.is_empty() {
+            self.provide(now, Needs { give_back, ..Needs::default() });
+        }
+    }
+
+    /// Asks for what new files need, and for numbers in a directory.
+    pub(crate) fn provide(&mut self, now: Instant, needs: Needs) {
+        if self.questions.is_providing() {
+            return;
+        }
+        let directory = needs.directory.clone();
         let pending = &self.pending;
         let release =
             self.supply.release(|idle| directory.as_ref() == Some(idle) || pending.involves(idle));
@@ -533,9 +611,11 @@ impl Client {
         let number = number.map(u64::from);
         let number = number.or_else(|| self.supply.unused_number(directory.as_ref()?));
         let serial = births().map(|birth| birth.serial).min().or(self.supply.unused_serial());
-        let unused = (number.unwrap_or(0), serial.unwrap_or(0));
-        let what = Provide { directory, unused, bytes, release };
-        self.asking.extend(self.questions.provide(now, what));
+        let (number, serial) = (number.unwrap_or(0), serial.unwrap_or(0));
+        let free = Some(self.settings.free);
+        self.told_free = free;
+        let needs = Needs { number, serial, release, free, ..needs };
+        self.asking.extend(self.questions.provide(now, needs));
     }
 
     /// Says that the session goes on, for those who wait to hear that it does.
@@ -543,6 +623,14 @@ impl Client {
         let renewal = self.holder.renewal(now);
         self.upward.push(renewal);
         self.renew_at = Some(now + self.settings.terms.repeat);
+    }
+}
+
+/// The file whose bytes an operation is about.
+pub(crate) fn content_of(act: &Act) -> Option<&FileId> {
+    match act {
+        Act::SetContent { file, .. } => Some(file),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a program asks of its file system, and what it is told.
 
 use base::FileId;
-use directory::{Act, Actor, Entry, File, Refusal, record::Lock};
+use directory::{Account, Act, Actor, Entry, File, Quota, Refusal, record::Lock};
 use lease::{Mode, Name};
 use triomphe::Arc;
 
@@ -81,6 +81,21 @@ pub enum Call {
     Close {
         /// What `Open` returned.
         handle: u64,
+    },
+    /// Keeps bytes for a file to grow, so that what is written to it can be told: it may come to take at least so
+    /// many in all, and more if that costs nothing. None, if it will not grow any more.
+    Reserve {
+        /// The file.
+        file: FileId,
+        /// If there are not so many, it is refused.
+        least: u64,
+        /// But not more than this.
+        most: u64,
+    },
+    /// How an owner of files stood when the group last said so, and what is left of what is set aside for them here.
+    Account {
+        /// Their number.
+        uid: u32,
     },
     /// Returns when the group has applied everything that was done before, or tells that something was
     /// lost: through a handle that was lost, always; through one that was opened after a loss of which
@@ -185,6 +200,10 @@ pub enum Reply {
     Lock(Option<Lock>),
     /// A handle of an open file.
     Handle(u64),
+    /// So many bytes a file may come to take.
+    Room(u64),
+    /// How an owner of files stands, if anything was set aside for them here, and what is left of that.
+    Account(Option<(Account, Quota)>),
 }
 
 /// Why a call did not do what was asked.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base::{Duration, FileId, Instant, Machine};
 use directory::{
-    Actor, Operation, Refusal,
+    Actor, Charges, Operation, Refusal,
     message::{Ask, Request, Response},
     record::{Content, File},
 };
@@ -47,6 +47,8 @@ pub struct Client {
     pub(crate) litter_at: Option<Instant>,
     /// When to say again that the session goes on, while somebody waits for that.
     pub(crate) renew_at: Option<Instant>,
+    /// What the group was last told of the room on this machine, in this session.
+    pub(crate) told_free: Option<u64>,
     /// The next `Sync` without a handle has to say that something was lost.
     pub(crate) owes_loss: bool,
     /// Why the group did not apply something.
@@ -54,8 +56,9 @@ pub struct Client {
     /// What there is to say at the end of this step.
     pub(crate) upward: Vec<Upward>,
     pub(crate) asking: Vec<Ask>,
-    /// A directory in which numbers run low, to be asked for when what is on its way has arrived.
-    pub(crate) ahead: Option<FileId>,
+    /// A directory in which numbers may run low, and what was last paid for: to be looked at again when what is on
+    /// its way has arrived.
+    pub(crate) ahead: Option<(Option<FileId>, Charges)>,
     /// How programs go through directories.
     pub(crate) strides: Strides,
     /// A file that was just closed and may have lost its last name.
@@ -103,6 +106,8 @@ pub struct Settings {
     pub has_memory: bool,
     /// The most open files. Each may take a few leases, which can't be given back meanwhile.
     pub handles_max: usize,
+    /// For so many bytes more its machine has room when it starts.
+    pub free: u64,
     /// The most that have locked files, counted once for each of them; the group allows no more.
     pub lockers_max: usize,
 }
@@ -121,6 +126,7 @@ impl Settings {
             pending_max: 10_000,
             calls_max: 1_024,
             handles_max: 16_384,
+            free: u64::MAX,
             lockers_max: directory::LOCKED_MAX,
             has_memory: false,
         }
@@ -152,6 +158,8 @@ pub enum Input {
     Begin,
     /// It is about to end, and everything that was done is pushed: whatever it holds is let go.
     End,
+    /// For so many bytes more its machine has room: to be said now and then.
+    Free(u64),
     /// Everything that there was to say of contents in something that is wanted back is said.
     Yield(Wanted),
 }
@@ -224,6 +232,7 @@ impl Client {
             litter: Vec::new(),
             litter_at: None,
             renew_at: None,
+            told_free: None,
             owes_loss: false,
             refused: None,
             upward: Vec::new(),
@@ -400,6 +409,7 @@ impl Machine for Client {
             Input::Cancel { call } => self.on_cancel(call, out),
             Input::Heard(response) => self.on_heard(now, response, out),
             Input::Yield(wanted) => self.on_yield(now, wanted, out),
+            Input::Free(bytes) => self.on_free(now, bytes),
             // A session with a greater number ends the one before.
             Input::Begin => self.renew(now),
             Input::End => {

@@ -2,7 +2,7 @@
 
 use base::{Duration, Instant, Machine};
 use directory::{
-    Key, Refusal,
+    Key, Quota, Refusal,
     message::{Answer, Provision, Response, Value},
 };
 use lease::{
@@ -230,10 +230,18 @@ impl Client {
         out: &mut Vec<Output>,
     ) {
         let Some(asked) = self.questions.provided(request) else { return };
+        let supply = &self.supply;
+        let given = |uid: u32| {
+            let stock = provision.stock.filter(|(of, _)| *of == uid);
+            stock.map_or(Quota::default(), |(_, quota)| quota)
+        };
         let has = |lack: &Lack| match lack {
             Lack::Serials => provision.serials.is_some(),
-            Lack::Files => provision.files > 0,
-            Lack::Bytes(_) => provision.bytes > 0,
+            Lack::Files(uid) => given(*uid).files > 0,
+            // Some of it is of no use.
+            Lack::Bytes(uid, bytes) => {
+                supply.left(*uid).bytes.saturating_add(given(*uid).bytes) >= *bytes
+            }
             // If it was for another directory, it has yet to be asked for.
             Lack::Numbers(directory) => {
                 asked.as_ref() != Some(directory) || provision.numbers.is_some()
@@ -246,17 +254,24 @@ impl Client {
                 let is_asked = waiting.question == Some(request);
                 let is_short = is_asked && !waiting.lack.as_ref().is_none_or(has);
                 match is_short && waiting.is_short {
-                    true => refused.push(waiting.job),
+                    true => {
+                        let why = match (&waiting.lack, provision.is_over) {
+                            (Some(Lack::Files(_)), (true, _)) => Refusal::OverShare,
+                            (Some(Lack::Bytes(..)), (_, true)) => Refusal::OverShare,
+                            _ => Refusal::NoSpace,
+                        };
+                        refused.push((waiting.job, why));
+                    }
                     false => self.queue.put(Some(order), Waiting { is_short, ..waiting }),
                 }
             }
         }
-        for job in refused {
+        for (job, why) in refused {
             if let Job::Call(call, _) = job {
-                out.push(Output::Return { call, result: Err(Refusal::NoSpace.into()) });
+                out.push(Output::Return { call, result: Err(why.into()) });
             }
         }
-        self.supply.add(provision);
+        self.supply.add(now, provision);
         self.retry(now, |waits| *waits == Waits::Supplies, out);
     }
 }

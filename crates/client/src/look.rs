@@ -72,9 +72,13 @@ pub(crate) fn answer(sight: &mut Sight<'_>, actor: &Actor, call: &Call) -> Resul
             let lock = conflicting(record.locks(), who, (*start, *end), *is_exclusive);
             Ok(Reply::Lock(lock.cloned()))
         }
-        Call::Do(_) | Call::Open { .. } | Call::Close { .. } | Call::Sync { .. } | Call::Settle => {
-            Err(Refusal::Senseless.into())
-        }
+        Call::Do(_)
+        | Call::Open { .. }
+        | Call::Close { .. }
+        | Call::Reserve { .. }
+        | Call::Account { .. }
+        | Call::Sync { .. }
+        | Call::Settle => Err(Refusal::Senseless.into()),
     }
 }
 

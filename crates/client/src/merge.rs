@@ -35,7 +35,7 @@ fn join(done: &mut Done, earlier: &Done) {
     // Of what happened first, the delay until it is pushed counts.
     done.at = earlier.at;
     done.until = done.until.min(earlier.until);
-    done.bytes = done.bytes.saturating_add(earlier.bytes);
+    done.charges.join(&earlier.charges);
     let own = done.depends.len();
     for scope in &earlier.depends {
         if done.depends[..own].binary_search(scope).is_err() {
@@ -55,9 +55,10 @@ fn undone(pending: &Pending, file: &FileId, last: &Act) -> Option<Vec<u64>> {
     let act = |place: &u64| pending.get(*place).map(|done| &done.operation.act);
     let is_birth = born(act(first)?) == Some(file);
     let is_own = |place: &u64| match act(place) {
+        // What another owner is given back was never theirs.
+        Some(Act::SetAttr { file: own, changes }) => own == file && changes.uid.is_none(),
         Some(
-            Act::SetAttr { file: own, .. }
-            | Act::SetXattr { file: own, .. }
+            Act::SetXattr { file: own, .. }
             | Act::SetContent { file: own, .. }
             | Act::Keep { file: own, .. }
             | Act::Lock { file: own, .. },
@@ -91,7 +92,7 @@ fn repeated(pending: &Pending, done: &mut Done) -> Option<u64> {
     let place = pending.places_of(file).next_back().filter(|place| pending.is_soft(*place))?;
     let earlier = pending.get(place)?;
     // What it gave back may have been used by something in between.
-    if earlier.operation.actor != *actor || earlier.bytes < 0 {
+    if earlier.operation.actor != *actor || earlier.charges.gives() {
         return None;
     }
     match (&earlier.operation.act, act) {

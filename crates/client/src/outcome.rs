@@ -1,11 +1,12 @@
 //! What happens when something was done: it takes effect here, is pushed, acknowledged, or lost.
 
 use base::{FileId, Instant};
-use directory::{Act, Entry, Operation, Refusal, Sort};
+use directory::{Act, Charges, Entry, Operation, Refusal, Sort, message::Needs};
 use lease::{Field, Kind, Scope, holder::Input as Lease, message::Want};
 use triomphe::Arc;
 
 use crate::{
+    attempt::content_of,
     call::{Failure, Reply},
     client::{Client, Output, Returning},
     facts::Facts,
@@ -27,7 +28,7 @@ impl Client {
         mut operation: Operation,
         changes: Changes,
     ) -> Reply {
-        let Changes { mut depends, files, entries, birth, files_spent, bytes_spent } = changes;
+        let Changes { mut depends, files, entries, birth, charges } = changes;
         self.holder.touch(now);
         if files.is_empty() && entries.is_empty() {
             return Reply::Done;
@@ -95,15 +96,16 @@ impl Client {
         for (directory, name, entry) in entries {
             self.facts.set_entry(&directory, &name, entry);
         }
-        self.supply.spend(files_spent, bytes_spent);
+        self.supply.spend(now, &charges, content_of(&operation.act));
 
         let mut depends: Vec<Scope> = depends.into_iter().map(|want| want.scope).collect();
         depends.sort();
         depends.dedup();
-        let done = Done { operation, depends, until, at: now, bytes: bytes_spent, links };
+        let spent = charges.clone();
+        let done = Done { operation, depends, until, at: now, charges, links };
         merge::append(&mut self.pending, done, buried.as_ref());
-        if files_spent > 0 || bytes_spent > 0 {
-            self.provide_ahead(now, birth.map(|(directory, _)| directory));
+        if spent.iter().any(|(_, files, bytes)| files > 0 || bytes > 0) {
+            self.provide_ahead(now, birth.map(|(directory, _)| directory), &spent);
         }
         reply
     }
@@ -133,17 +135,19 @@ impl Client {
 
     /// Asks for more before it is missing, so that nobody waits for it. The group gives more only of what
     /// it knows to be used up, so that has to be pushed first.
-    fn provide_ahead(&mut self, now: Instant, directory: Option<FileId>) {
+    fn provide_ahead(&mut self, now: Instant, directory: Option<FileId>, spent: &Charges) {
         let is_low_in = directory.as_ref().is_some_and(|at| self.supply.is_low_in(at));
-        if !is_low_in && !self.supply.is_low() {
+        let low = self.supply.is_low(spent);
+        if !is_low_in && low.is_none() {
             return;
         }
         if self.pending.is_flying() || self.questions.is_providing() {
-            self.ahead = directory.or(self.ahead.take());
+            self.ahead = Some((directory, spent.clone()));
             return;
         }
         self.push_all();
-        self.provide(now, directory.filter(|_| is_low_in), 0);
+        let (directory, owner) = (directory.filter(|_| is_low_in), low.flatten());
+        self.provide(now, Needs { directory, owner, ..Needs::default() });
     }
 
     /// Everything that was done is to be pushed at once; the place of the last.
@@ -249,8 +253,8 @@ impl Client {
         let first = self.pending.first();
         let is_applied = |place: &u64| first.is_none_or(|first| first > *place);
         self.retry(now, |waits| matches!(waits, Waits::After(place) if is_applied(place)), out);
-        if let Some(directory) = self.ahead.take() {
-            self.provide_ahead(now, Some(directory));
+        if let Some((directory, spent)) = self.ahead.take() {
+            self.provide_ahead(now, directory, &spent);
         }
     }
 
@@ -274,7 +278,7 @@ impl Client {
         let operations = self.pending.take();
         let is_loss = !operations.is_empty();
         self.facts = Facts::default();
-        self.supply = Supply::default();
+        (self.supply, self.told_free) = (Supply::default(), None);
         self.handles.lose(is_loss);
         self.questions.lose();
         self.returning.clear();

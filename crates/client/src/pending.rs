@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Duration, FileId, Instant};
-use directory::{Act, Birth, Operation, message::Ask};
+use directory::{Act, Birth, Charges, Operation, Quota, message::Ask};
 use lease::Scope;
 
 /// The list, by place in the order. Bounded by the settings: whoever wants to change something waits
@@ -36,8 +36,8 @@ pub(crate) struct Done {
     pub(crate) until: Instant,
     /// When it was performed.
     pub(crate) at: Instant,
-    /// Bytes that it took, or gave back if negative.
-    pub(crate) bytes: i64,
+    /// What it cost.
+    pub(crate) charges: Charges,
     /// How many more links directories have by it, or fewer. Mostly none.
     pub(crate) links: Vec<(FileId, i32)>,
 }
@@ -248,10 +248,23 @@ impl Pending {
         Some(Ask::Batch { number: flight.number, operations: operations.collect() })
     }
 
-    /// Bytes that the group does not know to be taken.
-    pub(crate) fn bytes_taken(&self) -> u64 {
-        let taken = self.list.values().map(|done| done.bytes.max(0).unsigned_abs());
+    /// Bytes that the group does not know to be taken for an owner.
+    pub(crate) fn taken(&self, uid: u32) -> u64 {
+        let taken = self.list.values().map(|done| done.charges.of(uid).1.max(0).unsigned_abs());
         taken.fold(0, u64::saturating_add)
+    }
+
+    /// What an owner gets back of which the group does not know; none if nothing is under way about them.
+    pub(crate) fn coming(&self, uid: u32) -> Option<Quota> {
+        let all = self.list.values().map(|done| done.charges.of(uid));
+        let back = |amount: i64| amount.min(0).unsigned_abs();
+        all.filter(|charge| *charge != (0, 0)).fold(None, |sum, (files, bytes)| {
+            let Quota { files: all_files, bytes: all_bytes } = sum.unwrap_or_default();
+            Some(Quota {
+                files: all_files.saturating_add(back(files)),
+                bytes: all_bytes.saturating_add(back(bytes)),
+            })
+        })
     }
 
     /// The births that the group has not acknowledged.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{Duration, FileId, Instant};
 use directory::{
     Key,
-    message::{Ask, KEYS_MAX},
+    message::{Ask, KEYS_MAX, Needs},
 };
 use lease::{Field, Name, Scope};
 
@@ -32,17 +32,7 @@ struct Question {
 enum What {
     Fetch(BTreeSet<Key>),
     List(FileId, Option<Name>),
-    Provide(Provide),
-}
-
-/// What new files need.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Provide {
-    pub(crate) directory: Option<FileId>,
-    /// The first number in it, and the first inode number, that nothing stands for.
-    pub(crate) unused: (u64, u64),
-    pub(crate) bytes: u64,
-    pub(crate) release: Vec<FileId>,
+    Provide(Needs),
 }
 
 impl Questions {
@@ -104,7 +94,7 @@ impl Questions {
     }
 
     /// Asks for what new files need. One at a time.
-    pub(crate) fn provide(&mut self, now: Instant, what: Provide) -> Option<Ask> {
+    pub(crate) fn provide(&mut self, now: Instant, what: Needs) -> Option<Ask> {
         if self.is_providing() {
             return None;
         }
@@ -186,9 +176,7 @@ impl What {
         match self.clone() {
             What::Fetch(keys) => Ask::Fetch { request, keys: keys.into_iter().collect() },
             What::List(directory, after) => Ask::List { request, directory, after },
-            What::Provide(Provide { directory, unused: (number, serial), bytes, release }) => {
-                Ask::Provide { request, directory, number, serial, bytes, release }
-            }
+            What::Provide(needs) => Ask::Provide { request, needs },
         }
     }
 }

@@ -101,7 +101,7 @@ impl<F: Fn(Settings) -> Settings> World<F> {
             terms,
             policy: Policy::default(),
             files_max: 1_000_000,
-            bytes_max: 1_000_000,
+            room_max: 1_000_000,
             admits_anybody: true,
             ..directory::Settings::default()
         };
@@ -232,8 +232,14 @@ impl<F: Fn(Settings) -> Settings> World<F> {
             }
             ["writes", path, size] => {
                 let file = self.walk(letter, actor, path)?;
-                let content = Content { size: size.parse().unwrap(), ..Content::default() };
+                let size = size.parse().unwrap();
+                let content = Content { size, allocated: size, ..Content::default() };
                 Call::Do(Act::SetContent { file, content })
+            }
+            ["keeps", path, least, most] => {
+                let file = self.walk(letter, actor, path)?;
+                let (least, most) = (least.parse().unwrap(), most.parse().unwrap());
+                Call::Reserve { file, least, most }
             }
             ["tags", path, name, value] => {
                 let file = self.walk(letter, actor, path)?;
@@ -433,6 +439,8 @@ impl<F: Fn(Settings) -> Settings> World<F> {
             user.handles.insert(word.to_owned(), *handle);
         }
         let said = match result {
+            Ok(Reply::Room(bytes)) => format!("room for {bytes}"),
+            Ok(Reply::Account(account)) => format!("{account:?}"),
             Err(failure) => failure.errno().to_owned(),
             Ok(Reply::Handle(_)) => return,
             Ok(

@@ -130,14 +130,79 @@ fn there_is_no_more_space_than_there_is() {
         "0 A creates f
          1 A writes f 1000001
          2 A writes f 500000
-         3 B creates g
-         3 B writes g 600000
+         3 A creates g
+         3 A writes g 600000
+         3 B creates h
+         3 B writes h 1000000
          4 A writes f 100
          5 A syncs
-         6 A writes f 200000",
+         6 A writes g 600000",
         "1 A writes f 1000001: ENOSPC
-         3 B writes g 600000: ENOSPC
+         3 A writes g 600000: ENOSPC
          5 A syncs: done",
+    );
+}
+
+#[test]
+fn nobody_but_the_superuser_may_have_everything_and_others_go_on() {
+    check(
+        "0 A chmods . 777
+         0 A creates f by 7
+         1 A writes f 950000 by 7
+         2 A writes f 900000 by 7
+         3 A creates g by 8
+         4 A writes g 90000 by 8
+         5 A creates h by 7
+         6 A writes h 40000 by 7
+         7 A creates r
+         8 A writes r 10000",
+        "1 A writes f 950000 by 7: EDQUOT
+         6 A writes h 40000 by 7: ENOSPC",
+    );
+}
+
+#[test]
+fn what_is_kept_for_an_open_file_nobody_else_gets_until_it_is_let_go() {
+    check(
+        "0 A creates f
+         1 A keeps f 400000 400000
+         2 A creates g
+         3 A writes g 700000
+         4 A writes f 400000
+         5 A keeps f 1000000 1000000
+         6 A writes g 1
+         7 A keeps f 0 0
+         8 A writes g 600000
+         9 A keeps f 400001 400001
+         9 A syncs",
+        "1 A keeps f 400000 400000: room for 400000
+         3 A writes g 700000: ENOSPC
+         5 A keeps f 1000000 1000000: room for 1000000
+         6 A writes g 1: ENOSPC
+         7 A keeps f 0 0: room for 0
+         9 A keeps f 400001 400001: ENOSPC
+         9 A syncs: done",
+    );
+}
+
+#[test]
+fn a_file_that_gets_another_owner_counts_for_them_even_beyond_their_share() {
+    check(
+        "0 A chmods . 777
+         0 A creates f by 7
+         1 A writes f 900000 by 7
+         2 A creates g by 7
+         3 A writes g 90000 by 7
+         4 A gives f to 8
+         5 A syncs
+         6 A writes g 50000 by 7
+         7 A creates h by 8
+         8 A writes h 40000 by 8
+         9 A syncs",
+        "3 A writes g 90000 by 7: EDQUOT
+         5 A syncs: done
+         8 A writes h 40000 by 8: EDQUOT
+         9 A syncs: done",
     );
 }
 

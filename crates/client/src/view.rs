@@ -3,7 +3,7 @@
 use std::{cell::RefCell, num::NonZeroU64};
 
 use base::{FileId, Instant};
-use directory::{Birth, Entry, File, Key, Missing, Refusal, Sort, Stop, View};
+use directory::{Birth, Charges, Entry, File, Key, Missing, Refusal, Sort, Stop, View};
 use lease::{Client, Field, Holder, Kind, Knowledge, Name, Scope, message::Want};
 use triomphe::Arc;
 
@@ -42,9 +42,8 @@ pub(crate) struct Changes {
     pub(crate) entries: Vec<(FileId, Name, Option<Entry>)>,
     /// In which directory what was born.
     pub(crate) birth: Option<(FileId, Scope)>,
-    /// Files and bytes taken, or given back if negative.
-    pub(crate) files_spent: i64,
-    pub(crate) bytes_spent: i64,
+    /// What it costs.
+    pub(crate) charges: Charges,
 }
 
 /// The record that has to be fetched before this scope of a file, of which this much is known, can be looked
@@ -125,6 +124,23 @@ impl<'a> Sight<'a> {
             }
         }
         is_known(self.holder, self.now, want)
+    }
+
+    /// A file's record as it is before the next change, if there is such a file.
+    fn before(&self, file: &FileId) -> Option<Arc<File>> {
+        let changed = self.changes.files.iter().rev().find(|(changed, _)| changed == file);
+        match changed {
+            Some((_, record)) => record.clone(),
+            None => self.facts.record(file).cloned(),
+        }
+    }
+
+    /// Goes on only if what was done can be paid for.
+    pub(crate) fn pay(&mut self, of: Option<&FileId>) -> Result<(), Stop> {
+        match self.supply.lack(&self.changes.charges, of) {
+            Some(lack) => Err(self.lacks(lack, &FileId::ROOT)),
+            None => Ok(()),
+        }
     }
 
     /// Whether everything about a file may be looked at and is at hand. The usual case, and quick to tell.
@@ -246,6 +262,8 @@ impl View for Sight<'_> {
     }
 
     fn set_file(&mut self, file: &FileId, record: File) {
+        let before = self.before(file);
+        self.changes.charges.note(self.me, before.as_deref(), Some(&record));
         self.changes.files.push((file.clone(), Some(Arc::new(record))));
     }
 
@@ -261,9 +279,6 @@ impl View for Sight<'_> {
         let Some(serial) = self.supply.serial() else {
             return Err(self.lacks(Lack::Serials, directory));
         };
-        if let Some(lack) = self.supply.lack(1, 0) {
-            return Err(self.lacks(lack, directory));
-        }
         let file = directory.child(number).map_err(|_| Refusal::TooDeep)?;
         let field = if sort == Sort::Directory { Field::Tree } else { Field::Whole };
         let scope = field.of(&file);
@@ -273,13 +288,13 @@ impl View for Sight<'_> {
         }
         *birth = Birth { file, serial, is_leased: false };
         self.changes.birth = Some((directory.clone(), scope));
-        self.changes.files_spent += 1;
         Ok(())
     }
 
     fn bury(&mut self, file: &FileId) {
+        let before = self.before(file);
+        self.changes.charges.note(self.me, before.as_deref(), None);
         self.changes.files.push((file.clone(), None));
-        self.changes.files_spent -= 1;
     }
 
     fn is_open(&mut self, file: &FileId, is_open: &mut bool) -> Result<(), Stop> {
@@ -289,14 +304,6 @@ impl View for Sight<'_> {
 
     fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
         self.knows_others(&Field::Handles.of(file))
-    }
-
-    fn spend(&mut self, bytes: i64) -> Result<(), Stop> {
-        if let Some(lack) = self.supply.lack(0, self.changes.bytes_spent.saturating_add(bytes)) {
-            return Err(self.lacks(lack, &FileId::ROOT));
-        }
-        self.changes.bytes_spent = self.changes.bytes_spent.saturating_add(bytes);
-        Ok(())
     }
 
     fn client(&self) -> Client {

@@ -7,7 +7,7 @@ use std::{cell::Cell, collections::BTreeMap, num::NonZeroU64};
 use base::{FileId, Instant};
 use directory::{
     Act, Actor, Birth, Command, Directory, Entry, File, Key, Operation, Record, Settings, Sort,
-    message::{Answer, Ask, Request, Response},
+    message::{Answer, Ask, Needs, Request, Response},
     record::{Access, Content, Numbering, Times},
 };
 use divan::{Bencher, black_box, counter::ItemsCount};
@@ -62,14 +62,13 @@ impl World {
 
     fn provide(&mut self) {
         self.provisions += 1;
-        let ask = Ask::Provide {
-            number: 0,
-            serial: 0,
-            bytes: 0,
-            request: self.provisions,
+        let needs = Needs {
             directory: Some(FileId::ROOT),
-            release: Vec::new(),
+            owner: Some(0),
+            free: Some(u64::MAX),
+            ..Needs::default()
         };
+        let ask = Ask::Provide { request: self.provisions, needs };
         self.apply(&heard(Up::Renew, Some(ask)));
     }
 

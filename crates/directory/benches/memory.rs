@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use base::{FileId, Instant};
 use directory::{
     Act, Actor, Birth, Command, Directory, Operation, Settings,
-    message::{Answer, Ask, Request},
+    message::{Answer, Ask, Needs, Request},
 };
 use divan::Bencher;
 use lease::{
@@ -48,15 +48,9 @@ fn a_million_files_in_a_thousand_directories(bencher: Bencher) {
         say(&mut directory, Up::Ask { request: 1, wants, together: true }, None);
         for number in 1..=1_000 {
             if number % 16 == 1 {
-                let (request, release) = (number, Vec::new());
-                let ask = Ask::Provide {
-                    number: 0,
-                    serial: 0,
-                    bytes: 0,
-                    request,
-                    directory: Some(FileId::ROOT),
-                    release,
-                };
+                let (at, owner) = (Some(FileId::ROOT), Some(0));
+                let needs = Needs { directory: at, owner, ..Needs::default() };
+                let ask = Ask::Provide { request: number, needs };
                 say(&mut directory, Up::Renew, Some(ask));
             }
             let top = child(&FileId::ROOT, number);

@@ -11,8 +11,9 @@ use lease::Client;
 use triomphe::Arc;
 
 use crate::{
+    charge::Cost,
+    ledger::Used,
     record::{Entry, File, Key, Record, Sort},
-    session::Quota,
     sum::{Sum, WORDS},
 };
 
@@ -30,9 +31,8 @@ pub struct Outline {
     pub(crate) orphans: BTreeSet<FileId>,
     /// Who has locked what.
     pub(crate) locked: BTreeSet<(Client, FileId)>,
-    /// What nobody has used, and what there is in all.
-    pub(crate) unused: Quota,
-    pub(crate) all: Quota,
+    /// What files cost whom.
+    pub(crate) used: Used,
 }
 
 /// What was looked at, and what is wrong.
@@ -56,6 +56,8 @@ pub struct Audit {
     report: Report,
     sum: Sum,
     serials: Serials,
+    /// What the files seen so far cost whom. As many as own files.
+    used: Used,
     /// Files that may have one name, and have been found to.
     named: Serials,
     /// How many names were found of those that may have several. As many as there are such files.
@@ -102,6 +104,7 @@ impl Audit {
             report: Report::default(),
             sum: Sum::default(),
             serials: Serials::default(),
+            used: Used::default(),
             named: Serials::default(),
             several: BTreeMap::new(),
             within: None,
@@ -158,10 +161,8 @@ impl Audit {
         for (client, file) in std::mem::take(&mut self.outline.locked) {
             self.find(format!("{file} is not locked by {client:?}, which is said to have"));
         }
-        let mut all = self.outline.unused;
-        all.add(Quota { files: self.report.files.saturating_sub(1), bytes: self.report.bytes });
-        if all != self.outline.all {
-            self.find(format!("used and unused are {all:?}, not {:?}", self.outline.all));
+        if self.used != self.outline.used {
+            self.find(format!("what is used is {:?}, not {:?}", self.used, self.outline.used));
         }
         if self.sum.words() != &self.outline.sum {
             self.find("the sum of the records is not the sum of their changes".to_owned());
@@ -184,6 +185,9 @@ impl Audit {
     ) -> Result<(), E> {
         self.report.files += 1;
         self.report.bytes = self.report.bytes.saturating_add(record.content.size);
+        if let Some(cost) = Cost::of(record) {
+            self.used.add(cost);
+        }
         if file.is_root() && record.sort != Sort::Directory {
             self.find("the root is no directory".to_owned());
         }

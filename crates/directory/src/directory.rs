@@ -28,20 +28,22 @@ use lease::{
 use overlay::Users;
 
 use crate::{
+    charge::Quota,
     digest::Folded,
+    ledger::{Account, Holder, Ledger},
     message::{Answer, Request, Response},
     record::{Access, Content, Entry, File, Key, Numbering, Record, Sort, Times},
     records::{Absent, Records},
-    session::{Member, Quota, SERIALS_PASSED, Session},
+    session::{Member, SERIALS_PASSED, Session},
     values,
     work::Traces,
 };
 
 pub use look::Standing;
 
-const PURPOSE: Domain = Domain::new("directory state v1");
+const PURPOSE: Domain = Domain::new("directory state v2");
 /// The inode number of the root.
-const ROOT_SERIAL: u64 = 1;
+pub(crate) const ROOT_SERIAL: u64 = 1;
 
 /// How a directory is run. All members of a group have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +54,10 @@ pub struct Settings {
     pub policy: Policy,
     /// The most files in the tree, but for the root.
     pub files_max: u64,
-    /// The most bytes in all files.
-    pub bytes_max: u64,
+    /// The most bytes that one machine may claim to have room for.
+    pub room_max: u64,
+    /// What a user may have of whom nobody has said anything else: at most that, and always less than all.
+    pub share: Quota,
     /// Whether a client that was never admitted may act for anybody. For tests, and for cells where
     /// every machine is trusted with that.
     pub admits_anybody: bool,
@@ -67,7 +71,8 @@ impl Default for Settings {
             terms: Terms::default(),
             policy: Policy::default(),
             files_max: 1 << 40,
-            bytes_max: 1 << 60,
+            room_max: 1 << 50,
+            share: Quota::MAX,
             admits_anybody: false,
             is_stored: false,
         }
@@ -96,6 +101,13 @@ pub enum Command {
     /// Decisions may be lost, and nobody knows what was promised in them: so no promise holds. All sessions are
     /// over, and inode numbers that may have been given out are given to nobody else.
     Void,
+    /// Somebody may have so much from now on, or as much as anybody if nothing is said. What they have already stays.
+    Share {
+        /// Who.
+        holder: Holder,
+        /// How much.
+        share: Option<Quota>,
+    },
 }
 
 /// The namespace of one group.
@@ -105,8 +117,8 @@ pub struct Directory {
     grantor: Grantor,
     /// Bounded by how many machines were admitted.
     members: BTreeMap<Client, Member>,
-    /// What nobody has used or been given.
-    pool: Quota,
+    /// Who has used what, and what is set aside for whom.
+    ledger: Ledger,
     /// The least inode number that nobody has been given.
     serial_next: u64,
     /// Files without a name, still open somewhere. Bounded by the files that there may be.
@@ -187,7 +199,7 @@ impl Directory {
             records,
             grantor: Grantor::new(settings.terms, settings.policy),
             members: BTreeMap::new(),
-            pool: Quota { files: settings.files_max, bytes: settings.bytes_max },
+            ledger: Ledger::default(),
             serial_next: ROOT_SERIAL + 1,
             orphans: BTreeSet::new(),
             suspects: BTreeMap::new(),
@@ -283,7 +295,9 @@ impl Directory {
         if self.grantor.is_in_session(client, number) {
             let member = self.members.get_mut(&client).expect("it was admitted");
             if !(member.session.is_live && member.session.number == number) {
-                self.pool.add(member.session.escrow);
+                for (uid, escrow) in std::mem::take(&mut member.session.escrow) {
+                    self.ledger.free_up(client, uid, escrow);
+                }
                 member.session = Session { is_live: true, ..Session::new(number) };
             }
             progress.is_asked = request.ask.is_some();
@@ -323,6 +337,10 @@ impl Directory {
                         }
                         Command::Heard { client, request } => {
                             self.on_heard(*client, request, progress)?;
+                        }
+                        Command::Share { holder, share } => {
+                            // What is beyond the bound is not set, and nobody is told that it is.
+                            _ = self.ledger.set_share(*holder, *share);
                         }
                         Command::Tick => self.on_tick(progress),
                         Command::Void => self.on_void(progress),
@@ -466,7 +484,7 @@ impl Directory {
         self.grantor.hash(&mut folded);
         let rest = base::encode(&(
             &self.members,
-            self.pool,
+            &self.ledger,
             self.serial_next,
             &self.orphans,
             &self.suspects,
@@ -476,6 +494,12 @@ impl Directory {
         ));
         folded.write(&rest);
         folded.digest()
+    }
+
+    /// Who may have how much, and has: everybody together first, then each user who has anything or a share, then
+    /// each machine.
+    pub fn accounts(&self) -> Vec<(Holder, Account)> {
+        self.ledger.accounts(&self.settings)
     }
 
     /// How much is kept in memory, each bounded as its name's field says.

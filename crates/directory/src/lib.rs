@@ -22,7 +22,9 @@ pub mod record;
 mod refusal;
 mod view;
 
+mod charge;
 mod known;
+mod ledger;
 mod sum;
 mod users;
 
@@ -36,12 +38,14 @@ pub mod audit;
 pub mod directory;
 
 pub use actor::{Actor, Use};
+pub use charge::{Charges, Quota};
 pub use directory::{Command, Directory, Settings, Sizes};
+pub use ledger::{Account, Holder};
 pub use operation::{Act, Operation};
 pub use overlay::Users;
 pub use record::{Entry, File, Key, Record, Sort, Special};
 pub use records::Absent;
 pub use refusal::Refusal;
-pub use session::LOCKED_MAX;
+pub use session::{ACCOUNTS_MAX, LOCKED_MAX};
 pub use users::{may_read, may_write};
 pub use view::{Birth, Missing, Stop, View};

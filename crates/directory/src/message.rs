@@ -11,6 +11,8 @@ use lease::{
 };
 
 use crate::{
+    charge::Quota,
+    ledger::Account,
     operation::Operation,
     record::{Entry, File, Key},
     refusal::Refusal,
@@ -51,21 +53,35 @@ pub enum Ask {
         /// The last name that it has seen.
         after: Option<Name>,
     },
-    /// Wants what new files need.
+    /// Wants what new files and bytes need.
     Provide {
         /// Counted up with each; names the request in the answer.
         request: u64,
-        /// The directory for which it needs numbers.
-        directory: Option<FileId>,
-        /// The first number in that directory that it has not used, if it was given any; else 0.
-        number: u64,
-        /// The first inode number that it has not used, if it was given any; else 0.
-        serial: u64,
-        /// So many bytes it needs at once.
-        bytes: u64,
-        /// Directories for which it needs no numbers any more.
-        release: Vec<FileId>,
+        /// What it is.
+        needs: Needs,
     },
+}
+
+/// What a client lacks, and what it has no use for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Needs {
+    /// The directory for which it needs numbers.
+    pub directory: Option<FileId>,
+    /// The first number in that directory that it has not used, if it was given any; else 0.
+    pub number: u64,
+    /// The first inode number that it has not used, if it was given any; else 0.
+    pub serial: u64,
+    /// Directories for which it needs no numbers any more.
+    pub release: Vec<FileId>,
+    /// The owner of the files and bytes that it needs, if it needs any.
+    pub owner: Option<u32>,
+    /// So many bytes it needs for them at once.
+    pub bytes: u64,
+    /// Of what it was given for owners of files, so much comes back; or everything, and it has nothing for them any
+    /// more.
+    pub give_back: Vec<(u32, Option<Quota>)>,
+    /// For so many bytes more its machine has room.
+    pub free: Option<u64>,
 }
 
 /// From a group: a message of its grantor, and whatever else there is to say.
@@ -153,10 +169,12 @@ pub struct Provision {
     pub numbers: Option<(FileId, u64, u64)>,
     /// Inode numbers from the first up to before the last.
     pub serials: Option<(u64, u64)>,
-    /// So many files more may be created.
-    pub files: u64,
-    /// So many bytes more may be written.
-    pub bytes: u64,
+    /// For an owner of files, so many more may be created and so many bytes written.
+    pub stock: Option<(u32, Quota)>,
+    /// Whether there is no more of each because the owner may have no more: files, and bytes.
+    pub is_over: (bool, bool),
+    /// How the owner stands.
+    pub account: Account,
 }
 
 /// The most operations in a batch.

@@ -359,7 +359,6 @@ fn lose_name(
     if record.links == 1 {
         view.is_open(file, is_open)?;
         if !*is_open {
-            view.spend(-i64::try_from(record.content.size).unwrap_or(i64::MAX))?;
             view.bury(file);
             return Ok(());
         }

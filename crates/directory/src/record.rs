@@ -183,6 +183,8 @@ pub struct Times {
 pub struct Content {
     /// How many bytes.
     pub size: u64,
+    /// How many bytes they take where they are. Holes take none.
+    pub allocated: u64,
     /// Who has them: the client that last changed them. None of a file that nobody has written.
     pub home: Option<Client>,
     /// Which of the contents that this client ever had it is. No two have the same number.
@@ -191,6 +193,11 @@ pub struct Content {
     pub digest: Option<Digest>,
     /// They change where they are without a word: whoever wants them asks there, each time.
     pub is_live: bool,
+}
+
+impl Content {
+    /// A file has no more bytes, holes and all: as much as the kernel can address.
+    pub const SIZE_MAX: u64 = i64::MAX as u64;
 }
 
 /// How a directory numbers its children. No number is given twice.

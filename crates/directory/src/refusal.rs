@@ -33,6 +33,10 @@ pub enum Refusal {
     TooManyLinks,
     /// No space is left for files or for bytes.
     NoSpace,
+    /// Their owner has as many files or bytes as they may have.
+    OverShare,
+    /// A file can't be so long.
+    TooLong,
     /// There is no such attribute.
     NoAttribute,
     /// The attribute, or all of them together, would be too large.
@@ -58,7 +62,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Refusal; 23] = [
+    pub const ALL: [Refusal; 25] = [
         Refusal::NotFound,
         Refusal::NameTaken,
         Refusal::NotDirectory,
@@ -72,6 +76,8 @@ impl Refusal {
         Refusal::TooDeep,
         Refusal::TooManyLinks,
         Refusal::NoSpace,
+        Refusal::OverShare,
+        Refusal::TooLong,
         Refusal::NoAttribute,
         Refusal::AttributeTooLarge,
         Refusal::Locked,
@@ -100,6 +106,8 @@ impl Refusal {
             Refusal::TooDeep => "ENAMETOOLONG",
             Refusal::TooManyLinks => "EMLINK",
             Refusal::NoSpace => "ENOSPC",
+            Refusal::OverShare => "EDQUOT",
+            Refusal::TooLong => "EFBIG",
             Refusal::NoAttribute => "ENODATA",
             Refusal::AttributeTooLarge => "E2BIG",
             Refusal::Locked => "EAGAIN",

@@ -8,6 +8,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use overlay::Users;
 
 use crate::{
+    charge::Quota,
+    ledger::Free,
     message::{Answer, RANGES_MAX},
     refusal::Refusal,
 };
@@ -24,6 +26,9 @@ pub const LOCKED_MAX: usize = 16_384;
 pub const FILES_MAX: u64 = 65_536;
 /// The most bytes that are given at a time.
 pub const BYTES_MAX: u64 = 1 << 30;
+
+/// For so many users a client may have something set aside at a time.
+pub const ACCOUNTS_MAX: usize = 256;
 
 /// A client that was admitted.
 #[derive(BorshSerialize, BorshDeserialize)]
@@ -54,8 +59,8 @@ pub(crate) struct Session {
     pub(crate) ranges: BTreeMap<FileId, Spans>,
     /// Inode numbers for new files.
     pub(crate) serials: Spans,
-    /// What it may still use up.
-    pub(crate) escrow: Quota,
+    /// What it may still use up, for each user. At most [`ACCOUNTS_MAX`].
+    pub(crate) escrow: BTreeMap<u32, Quota>,
 }
 
 impl Session {
@@ -67,7 +72,7 @@ impl Session {
             provided: None,
             ranges: BTreeMap::new(),
             serials: Spans::default(),
-            escrow: Quota::default(),
+            escrow: BTreeMap::new(),
         }
     }
 
@@ -137,65 +142,49 @@ impl Spans {
     }
 }
 
-/// So many files and so many bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Quota {
-    pub(crate) files: u64,
-    pub(crate) bytes: u64,
+/// Takes from what a session has for a user, and what it lacks from what is free: an honest client has merged and
+/// reordered what it did, and may be short for a moment. Gives back to the session. What it has then.
+pub(crate) fn spend(own: Quota, free: &Free, files: i64, bytes: i64) -> Result<Quota, Refusal> {
+    let Free { own: share, room } = free;
+    Ok(Quota {
+        files: spend_one(own.files, (share.files, room.files), files)?,
+        bytes: spend_one(own.bytes, (share.bytes, room.bytes), bytes)?,
+    })
 }
 
-impl Quota {
-    /// Takes files and bytes from what a session has, and what it lacks from the pool: an honest client
-    /// has merged and reordered what it did, and may be short for a moment. Gives back to the session.
-    pub(crate) fn spend(
-        &mut self,
-        pool: &mut Quota,
-        files: i64,
-        bytes: i64,
-    ) -> Result<(), Refusal> {
-        let (own_files, pool_files) = spend(self.files, pool.files, files)?;
-        let (own_bytes, pool_bytes) = spend(self.bytes, pool.bytes, bytes)?;
-        *self = Quota { files: own_files, bytes: own_bytes };
-        *pool = Quota { files: pool_files, bytes: pool_bytes };
-        Ok(())
-    }
-
-    /// Takes out a fair part for one of so many clients, which has some already: each of them could have
-    /// as much.
-    /// It gets what it needs in any case, if there is so much.
-    pub(crate) fn share(&mut self, own: &Quota, clients: u64, bytes: u64) -> Quota {
-        let share = Quota {
-            files: fair(self.files, own.files, clients, FILES_MAX),
-            bytes: fair(self.bytes, own.bytes, clients, BYTES_MAX)
-                .max(bytes.saturating_sub(own.bytes))
-                .min(self.bytes),
-        };
-        self.files -= share.files;
-        self.bytes -= share.bytes;
-        share
-    }
-
-    pub(crate) fn add(&mut self, other: Quota) {
-        self.files = self.files.saturating_add(other.files);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-    }
-}
-
-fn spend(own: u64, pool: u64, amount: i64) -> Result<(u64, u64), Refusal> {
+fn spend_one(own: u64, (share, room): (u64, u64), amount: i64) -> Result<u64, Refusal> {
     let Ok(amount) = u64::try_from(amount) else {
-        return Ok((own.saturating_add(amount.unsigned_abs()), pool));
+        return Ok(own.saturating_add(amount.unsigned_abs()));
     };
     let lacking = amount.saturating_sub(own);
-    let pool = pool.checked_sub(lacking).ok_or(Refusal::NoSpace)?;
-    Ok((own.saturating_sub(amount), pool))
+    match (lacking <= share, lacking <= room) {
+        (true, true) => Ok(own.saturating_sub(amount)),
+        (_, false) => Err(Refusal::NoSpace),
+        (false, true) => Err(Refusal::OverShare),
+    }
 }
 
-/// Whoever has enough gets no more, so that nobody can hoard what others may come for.
+/// A bounded part of what is free, for one of so many clients, which has some already; and what it needs, if there is
+/// so much. Whoever wants more than there is gets no more for that.
+pub(crate) fn part(free: Quota, own: &Quota, clients: u64, bytes: u64) -> Quota {
+    Quota {
+        files: fair(free.files, own.files, clients, FILES_MAX),
+        bytes: match bytes.saturating_sub(own.bytes) {
+            lacking if lacking <= free.bytes => {
+                lacking.max(fair(free.bytes, own.bytes, clients, BYTES_MAX))
+            }
+            _ => fair(free.bytes, own.bytes, clients, BYTES_MAX),
+        },
+    }
+}
+
+/// Whoever has enough gets no more, and nobody more than half of what is free for all, so that nobody can hoard
+/// what others may come for.
 fn fair(left: u64, own: u64, clients: u64, given_max: u64) -> u64 {
     if own >= given_max / 2 {
         return 0;
     }
-    let part = left.saturating_add(own).div_ceil(clients.max(1));
+    let part = left.saturating_add(own).div_ceil(clients.max(1).saturating_mul(2));
     part.saturating_sub(own).min(left).min(given_max)
 }
 
@@ -221,43 +210,48 @@ mod tests {
         assert!(spans.is_empty());
     }
 
-    #[test]
-    fn who_is_alone_gets_everything_and_who_is_not_leaves_as_much_to_each_of_the_others() {
-        let mut pool = Quota { files: 100, bytes: 100 };
-        let mut own = Quota::default();
-        for _ in 0..10 {
-            let share = pool.share(&own, 4, 0);
-            own.add(share);
-        }
-        assert_eq!((own.files, pool.files), (25, 75));
-        assert_eq!(pool.share(&own, 1, 0), Quota { files: 75, bytes: 75 });
+    fn bytes(bytes: u64) -> Quota {
+        Quota { files: bytes, bytes }
     }
 
     #[test]
-    fn who_needs_more_than_is_given_at_a_time_gets_it_if_there_is_so_much() {
-        let mut pool = Quota { files: 0, bytes: 8 * BYTES_MAX };
-        let own = Quota { files: 0, bytes: BYTES_MAX };
-        assert_eq!(pool.share(&own, 3, 5 * BYTES_MAX).bytes, 4 * BYTES_MAX);
-        assert_eq!(pool.share(&own, 3, 9 * BYTES_MAX).bytes, 4 * BYTES_MAX);
-        assert_eq!(pool.share(&own, 3, 9 * BYTES_MAX).bytes, 0);
+    fn nobody_is_given_more_than_their_part_of_half_of_what_is_free() {
+        let (mut free, mut own) = (bytes(100), Quota::default());
+        for _ in 0..10 {
+            let given = part(free, &own, 2, 0);
+            own.add(given);
+            free = free.less(given);
+        }
+        assert_eq!((own, free), (bytes(25), bytes(75)));
+    }
+
+    #[test]
+    fn who_needs_more_than_is_given_at_a_time_gets_it_if_there_is_so_much_and_else_nothing_for_that()
+     {
+        let free = bytes(8 * BYTES_MAX);
+        let own = bytes(BYTES_MAX);
+        assert_eq!(part(free, &own, 3, 5 * BYTES_MAX).bytes, 4 * BYTES_MAX);
+        assert_eq!(part(free, &own, 3, 10 * BYTES_MAX).bytes, 0);
+        assert_eq!(part(free, &Quota::default(), 3, u64::MAX).bytes, BYTES_MAX);
     }
 
     #[test]
     fn the_last_file_can_be_had() {
-        let mut pool = Quota { files: 1, bytes: 1 };
-        assert_eq!(pool.share(&Quota::default(), 2, 0), Quota { files: 1, bytes: 1 });
-        assert_eq!(pool.share(&Quota::default(), 2, 0), Quota::default());
+        assert_eq!(part(bytes(1), &Quota::default(), 2, 1), bytes(1));
+        assert_eq!(part(bytes(0), &Quota::default(), 2, 1), bytes(0));
     }
 
     #[test]
-    fn what_a_session_lacks_comes_from_the_pool_and_never_more_than_there_is() {
-        let mut pool = Quota { files: 1, bytes: 5 };
-        let mut own = Quota { files: 0, bytes: 3 };
-        own.spend(&mut pool, 1, 7).unwrap();
-        assert_eq!((own, pool), (Quota { files: 0, bytes: 0 }, Quota { files: 0, bytes: 1 }));
-        assert_eq!(own.spend(&mut pool, 1, 0), Err(Refusal::NoSpace));
-        assert_eq!(own.spend(&mut pool, 0, i64::MAX), Err(Refusal::NoSpace));
-        own.spend(&mut pool, -2, i64::MIN).unwrap();
-        assert_eq!(own, Quota { files: 2, bytes: 1 << 63 });
+    fn what_a_session_lacks_comes_from_what_is_free_and_whose_limit_it_is_is_said() {
+        let free = |own, room| Free { own: bytes(own), room: bytes(room) };
+        assert_eq!(spend(bytes(3), &free(5, 5), 1, 8), Ok(Quota { files: 2, bytes: 0 }));
+        assert_eq!(spend(bytes(3), &free(4, 5), 1, 8), Err(Refusal::OverShare));
+        assert_eq!(spend(bytes(3), &free(4, 4), 1, 8), Err(Refusal::NoSpace));
+        assert_eq!(spend(bytes(3), &free(4, 4), 8, 1), Err(Refusal::NoSpace));
+        assert_eq!(spend(bytes(3), &free(9, 9), 0, i64::MAX), Err(Refusal::NoSpace));
+        assert_eq!(
+            spend(bytes(0), &Free::NONE, -2, i64::MIN),
+            Ok(Quota { files: 2, bytes: 1 << 63 })
+        );
     }
 }

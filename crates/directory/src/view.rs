@@ -33,8 +33,7 @@ pub struct Missing {
     pub keys: Vec<Key>,
     /// In a client: a directory of which not all names are at hand.
     pub names: Option<FileId>,
-    /// In a client: the directory for which it has no number left, or else no serial number, file or
-    /// byte.
+    /// In a client: the directory for which it has no number left, or else no serial number.
     pub provision: Option<FileId>,
 }
 
@@ -63,7 +62,8 @@ impl Default for Birth {
 
 /// What an operation sees and changes.
 ///
-/// Changes take effect only if the operation ends well; an operation asks and checks before it changes.
+/// Changes take effect only if the operation ends well; an operation asks and checks before it changes. What they
+/// cost follows from the changes ([`crate::Charges`]), and whether there is so much is found out last.
 pub trait View {
     /// Goes on only if all of this is known.
     fn know(&mut self, wants: &[Want]) -> Result<(), Stop>;
@@ -100,9 +100,6 @@ pub trait View {
     /// Whether anybody but the client that acts has the file open. A group says so unless the client may know that
     /// nobody has.
     fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop>;
-
-    /// Takes bytes from what is left, or gives them back if negative.
-    fn spend(&mut self, bytes: i64) -> Result<(), Stop>;
 
     /// The client that acts.
     fn client(&self) -> lease::Client;

@@ -11,11 +11,14 @@ use triomphe::Arc;
 
 use crate::{
     actor::Actor,
+    charge::{Charges, Cost, Quota},
+    directory::Settings,
+    ledger::{Free, Ledger},
     operation::Operation,
     record::{Entry, File, Key, Numbering, Record, Sort},
     records::{Absent, Records},
     refusal::Refusal,
-    session::{Quota, Session},
+    session::{self, Session},
     users,
     view::{Birth, Missing, Stop, View},
 };
@@ -34,7 +37,8 @@ pub(crate) struct Work<'a> {
     records: &'a mut Records,
     grantor: &'a mut Grantor,
     session: &'a mut Session,
-    pool: &'a mut Quota,
+    settings: &'a Settings,
+    ledger: &'a mut Ledger,
     /// What came of the operations so far.
     traces: &'a mut Traces,
     /// What the grantor said to births.
@@ -64,8 +68,10 @@ pub(crate) struct Traces {
 /// What the present operation will take, if it ends well.
 #[derive(Default)]
 struct Step {
-    files: i64,
-    bytes: i64,
+    /// What its changes cost.
+    charges: Charges,
+    /// What the files that it changes cost before, and then. An operation changes four at the most.
+    costs: Vec<(Option<Cost>, Option<Cost>)>,
     born: Option<Born>,
     /// By how much the number of names in a directory changes. An operation changes two at the most.
     names: Vec<(FileId, i64)>,
@@ -82,7 +88,8 @@ struct Step {
 impl Step {
     /// Forgets everything, but keeps the room that it took.
     fn clear(&mut self) {
-        (self.files, self.bytes) = (0, 0);
+        self.charges.clear();
+        self.costs.clear();
         (self.born, self.looked) = (None, None);
         self.names.clear();
         self.stirred.clear();
@@ -111,7 +118,8 @@ impl<'a> Work<'a> {
         records: &'a mut Records,
         grantor: &'a mut Grantor,
         session: &'a mut Session,
-        pool: &'a mut Quota,
+        settings: &'a Settings,
+        ledger: &'a mut Ledger,
         traces: &'a mut Traces,
         said: &'a mut Vec<grantor::Output>,
     ) -> Work<'a> {
@@ -123,7 +131,8 @@ impl<'a> Work<'a> {
             records,
             grantor,
             session,
-            pool,
+            settings,
+            ledger,
             traces,
             said,
             promised,
@@ -173,9 +182,7 @@ impl<'a> Work<'a> {
                 self.records.set_file(&directory, Some(record));
             }
         }
-        let mut pool = *self.pool;
-        let mut escrow = self.session.escrow;
-        escrow.spend(&mut pool, step.files, step.bytes).map_err(Failed::Refused)?;
+        let spent = self.afford(&step.charges).map_err(Failed::Refused)?;
         if let Some(born) = step.born.take() {
             if let Some(scope) = born.lease
                 && !self.grantor.bear(self.now, self.client, scope, self.said)
@@ -187,7 +194,14 @@ impl<'a> Work<'a> {
             }
             self.session.serials.use_up(born.serial);
         }
-        (*self.pool, self.session.escrow) = (pool, escrow);
+        for (uid, before, now) in spent {
+            self.session.escrow.insert(uid, now);
+            self.ledger.free_up(self.client, uid, before);
+            self.ledger.set_aside(self.client, uid, now);
+        }
+        for (before, after) in step.costs.drain(..) {
+            self.ledger.book(before, after);
+        }
         self.traces.orphaned.append(&mut step.orphaned);
         self.traces.guarded.append(&mut step.guarded);
         self.traces.locked.append(&mut step.locked);
@@ -198,6 +212,36 @@ impl<'a> Work<'a> {
         }
         self.step = step;
         Ok(())
+    }
+
+    /// What the session has for whom, and what it has then, if it can pay for this. Nothing is given back to it for
+    /// somebody for whom it was never given anything.
+    fn afford(&self, charges: &Charges) -> Result<Vec<(u32, Quota, Quota)>, Refusal> {
+        let mut spent = Vec::new();
+        for (uid, files, bytes) in charges.iter() {
+            let own = self.session.escrow.get(&uid).copied();
+            let before = own.unwrap_or_default();
+            // Mostly it has enough.
+            let is_short = u64::try_from(files).is_ok_and(|files| files > before.files)
+                || u64::try_from(bytes).is_ok_and(|bytes| bytes > before.bytes);
+            let free = match is_short {
+                true => self.ledger.free(self.settings, self.client, uid),
+                false => Free::NONE,
+            };
+            let now = session::spend(before, &free, files, bytes)?;
+            if own.is_some() {
+                spent.push((uid, before, now));
+            }
+        }
+        Ok(spent)
+    }
+
+    fn note_cost(&mut self, before: Option<&File>, after: Option<&File>) {
+        let costs = (before.and_then(Cost::of), after.and_then(Cost::of));
+        if costs.0 != costs.1 {
+            self.step.charges.note(self.client, before, after);
+            self.step.costs.push(costs);
+        }
     }
 
     /// Whether the client was promised all of this.
@@ -277,6 +321,7 @@ impl View for Work<'_> {
         {
             record.numbering.creator_next = born.number.saturating_add(1);
         }
+        self.note_cost(before.as_deref(), Some(&record));
         if let Some(before) = before {
             if before.times != record.times {
                 self.step.stirred.push(file.clone());
@@ -335,7 +380,6 @@ impl View for Work<'_> {
             return Err(Refusal::NotYours.into());
         }
         let field = if sort == Sort::Directory { Field::Tree } else { Field::Whole };
-        self.step.files += 1;
         self.step.born = Some(Born {
             file: birth.file.clone(),
             directory: directory.clone(),
@@ -349,7 +393,7 @@ impl View for Work<'_> {
 
     fn bury(&mut self, file: &FileId) {
         let Some(record) = self.known_file(file) else { return };
-        self.step.files -= 1;
+        self.note_cost(Some(&record), None);
         if record.links == 0 {
             self.step.orphaned.push((file.clone(), false));
         }
@@ -369,11 +413,6 @@ impl View for Work<'_> {
         let is_known_closed =
             self.is_promised(&want) && self.grantor.knows_closed(&want.scope, self.client);
         Ok(!is_known_closed)
-    }
-
-    fn spend(&mut self, bytes: i64) -> Result<(), Stop> {
-        self.step.bytes = self.step.bytes.saturating_add(bytes);
-        Ok(())
     }
 
     fn client(&self) -> Client {

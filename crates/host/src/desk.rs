@@ -298,6 +298,11 @@ impl Desk {
         Some(self.memory()?.serve(plea))
     }
 
+    /// For so many bytes more there is room on this machine.
+    pub fn has_room(&self, bytes: u64) {
+        self.step(&mut self.lock(), Input::Free(bytes), &mut |_, with| Some(with));
+    }
+
     /// Whether the machine acts for any user.
     pub fn acts_for_any(&self) -> bool {
         self.users.read().unwrap_or_else(PoisonError::into_inner).is_none()

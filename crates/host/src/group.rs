@@ -22,14 +22,14 @@ use std::{
 };
 
 use base::{FileId, Instant, Machine, PublicKey};
-use directory::Absent;
+use directory::{Absent, Account, Holder};
 use group::{Decision, Ed25519, Rescue, Roll, Sealed};
 use lease::{Client, Terms};
 use node::{Input, Join, Member, Output, Seating};
 use overlay::{Consent, Decree, Renewal, Renewer};
 
 use crate::{
-    Content, Failure, Log, Store,
+    Content, Failure, Key, Log, Store,
     ballast::Ballast,
     cell::{Answer, Ticket},
     clock::Clock,
@@ -85,6 +85,8 @@ pub(crate) enum Post {
     Find { serial: u64, reply: SyncSender<Answer> },
     /// Somebody wants to know for whom a machine acts, and who may use a file how.
     Rights { machine: PublicKey, serial: u64, file: FileId, reply: SyncSender<Answer> },
+    /// Somebody wants to know who may have how much, and which machine each one is.
+    Accounts(SyncSender<Vec<(Holder, Option<Key>, Account)>>),
     /// Somebody wants to look at all records: none while some are not stored, or why it can't be.
     Survey(SyncSender<Option<Result<Survey, String>>>),
     /// From now on this machine lies.
@@ -201,6 +203,7 @@ impl Group {
                     Post::Rights { machine, serial, file, reply } => {
                         _ = reply.try_send(self.rights(&machine, serial, &file)?);
                     }
+                    Post::Accounts(reply) => _ = reply.try_send(self.accounts()),
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
                     Post::Changes(changes) => self.on_changes(changes, &mut out),
                     Post::Survey(reply) => surveyors.push(reply),
@@ -259,6 +262,19 @@ impl Group {
             Some(file) => Ok(Answer::File(Some(file.clone()))),
             None => self.store.file(serial).map(Answer::File),
         }
+    }
+
+    /// Who may have how much, and has.
+    fn accounts(&self) -> Vec<(Holder, Option<Key>, Account)> {
+        let key = |holder: &Holder| match holder {
+            Holder::Machine(client) => {
+                let known = self.member.book().machine(*client).map(|machine| Key(machine.key));
+                known.or_else(|| (*client == self.me.1).then_some(Key(self.me.0)))
+            }
+            Holder::Everybody | Holder::User(_) => None,
+        };
+        let accounts = self.member.directory().accounts().into_iter();
+        accounts.map(|(holder, account)| (holder, key(&holder), account)).collect()
     }
 
     /// How long to wait for letters.

@@ -63,5 +63,5 @@ pub use net::{
 };
 pub use overlay::{Patrons, Power, Profile, UserName, Warrant};
 pub use recover::{Recovered, Recoverer};
-pub use registrar::{Registrar, Revoked};
+pub use registrar::{AccountStanding, Amount, Registrar, Revoked, Whose};
 pub use store::Store;

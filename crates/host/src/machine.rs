@@ -235,6 +235,7 @@ impl Machine {
             // Each life has its own numbers of sessions.
             session: life << 32,
             facts_max: FACTS_MAX,
+            free: content.space()?.available_bytes,
             has_memory,
             handles_max: usual.handles_max.min(handles_max.try_into().unwrap_or(usize::MAX)),
             ..usual

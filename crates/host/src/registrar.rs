@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
-use overlay::{Consent, Decree, Enrolment, Patrons, Power, Profile, UserName};
-use serde::Serialize;
+use directory::{Account, Holder, Quota};
+use overlay::{Consent, Decree, Enrolment, Patrons, Power, Profile, Share, Sharer, UserName};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, Key, MachineStanding, Neighbours, UserStanding,
@@ -45,6 +46,56 @@ pub struct Revoked {
     pub has_successor: bool,
 }
 
+/// Whose share is to be set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Whose {
+    /// Each user's of whom nothing else is said.
+    Everybody,
+    /// The user's with this name.
+    Name(String),
+    /// The user's with this number.
+    Number(u32),
+    /// The machine's whose key begins with these digits.
+    Machine(String),
+}
+
+/// How somebody stands with what they may have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AccountStanding {
+    /// Of all together, a user, or a machine.
+    pub kind: &'static str,
+    /// The number of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// What they are called, if the cell knows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The key of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Key>,
+    /// What they may have.
+    pub share: Amount,
+    /// What they have.
+    pub used: Amount,
+    /// What is set aside for them on machines.
+    pub escrow: Amount,
+}
+
+/// So many files and bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// Files.
+    pub files: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl From<Quota> for Amount {
+    fn from(Quota { files, bytes }: Quota) -> Amount {
+        Amount { files, bytes }
+    }
+}
+
 impl Registrar {
     /// Sends the machine away whose key begins with these digits.
     pub fn revoke(&self, digits: &str) -> Result<Revoked, Failure> {
@@ -73,6 +124,64 @@ impl Registrar {
         let enrolment = Enrolment::new(&issuer, user, seconds_now());
         let enrolment = enrolment.map_err(|refused| Failure::Unfit(refused.to_string()))?;
         self.decree(Decree::Enrol(enrolment))
+    }
+
+    /// Says how many files and bytes somebody may have; as many as anybody, if nothing is said.
+    pub fn share(
+        &self,
+        whose: &Whose,
+        files: Option<u64>,
+        bytes: Option<u64>,
+    ) -> Result<(), Failure> {
+        let sharer = match whose {
+            Whose::Everybody => Sharer::Everybody,
+            Whose::Number(uid) => Sharer::User(*uid),
+            Whose::Name(name) => {
+                let users = self.users()?;
+                let user = users
+                    .iter()
+                    .find(|user| user.name == *name && !user.is_removed)
+                    .ok_or_else(|| {
+                        let what = "name a user that `croft user list` shows, or a number";
+                        Failure::Unfit(format!("the cell has no user {name}; {what}"))
+                    })?;
+                Sharer::User(user.uid)
+            }
+            Whose::Machine(digits) => Sharer::Machine(self.pick(digits)?.key.0),
+        };
+        let authority = Membership::read(&self.directory)?.authority;
+        let issuer = issuer_for(&issuer_path(&self.directory), &authority, Power::Enrol)?;
+        self.decree(Decree::Share(Share::new(&issuer, sharer, files, bytes, seconds_now())))
+    }
+
+    /// Who may have how much, and has: everybody together first, then users, then machines.
+    pub fn accounts(&self) -> Result<Vec<AccountStanding>, Failure> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        self.inbox.post(Post::Accounts(reply));
+        let accounts = answer.recv_timeout(PATIENCE).map_err(|_| Failure::Stopped)?;
+        if !self.has_vote() && self.lookout.is_some() {
+            let what = "this machine has no vote, so it does not know who has how much; ask one that has, by                         `croft status`";
+            return Err(Failure::Unfit(what.into()));
+        }
+        let users = self.users().unwrap_or_default();
+        let standing = |(holder, key, account): (Holder, Option<Key>, Account)| {
+            let (kind, uid) = match holder {
+                Holder::Everybody => ("all", None),
+                Holder::User(uid) => ("user", Some(uid)),
+                Holder::Machine(_) => ("machine", None),
+            };
+            let name = users.iter().find(|user| Some(user.uid) == uid);
+            AccountStanding {
+                kind,
+                uid,
+                name: name.map(|user| user.name.clone()),
+                machine: key,
+                share: account.share.into(),
+                used: account.used.into(),
+                escrow: account.escrow.into(),
+            }
+        };
+        Ok(accounts.into_iter().map(standing).collect())
     }
 
     /// Removes a user for good.
@@ -228,6 +337,17 @@ impl Registrar {
     }
 
     fn find(&self, digits: &str) -> Result<&MachineStanding, Failure> {
+        let machine = self.pick(digits)?;
+        match machine.is_this {
+            false => Ok(machine),
+            true => {
+                let what = "this machine can't send itself away; stop it, and remove its directory";
+                Err(Failure::Unfit(what.into()))
+            }
+        }
+    }
+
+    fn pick(&self, digits: &str) -> Result<&MachineStanding, Failure> {
         let unfit = |what: String| Err(Failure::Unfit(what));
         let is_meant = |machine: &&MachineStanding| {
             let key = machine.key.to_string();
@@ -235,9 +355,6 @@ impl Registrar {
         };
         let found: Vec<&MachineStanding> = self.machines.iter().filter(is_meant).collect();
         match found[..] {
-            [machine] if machine.is_this => unfit(
-                "this machine can't send itself away; stop it, and remove its directory".into(),
-            ),
             [machine] => Ok(machine),
             [] => unfit(format!(
                 "no machine of the cell has a key that begins with {digits:?}; name at least \

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 /// Every name that a refusal or a failure of the client goes by.
-const NAMES: [(&str, Errno); 21] = [
+const NAMES: [(&str, Errno); 23] = [
     ("ENOENT", Errno::NOENT),
     ("EEXIST", Errno::EXIST),
     ("ENOTDIR", Errno::NOTDIR),
@@ -17,6 +17,8 @@ const NAMES: [(&str, Errno); 21] = [
     ("ENAMETOOLONG", Errno::NAMETOOLONG),
     ("EMLINK", Errno::MLINK),
     ("ENOSPC", Errno::NOSPC),
+    ("EDQUOT", Errno::DQUOT),
+    ("EFBIG", Errno::FBIG),
     ("ENODATA", Errno::NODATA),
     ("E2BIG", Errno::TOOBIG),
     ("EAGAIN", Errno::AGAIN),

@@ -157,8 +157,10 @@ pub struct Room {
     pub blocks_free: u64,
     /// Those that are free to anybody.
     pub blocks_available: u64,
-    /// How many files there may be; nobody counts them yet.
+    /// How many files there may be.
     pub files: u64,
+    /// How many more.
+    pub files_free: u64,
     /// The longest name, in bytes.
     pub name_max: u32,
 }

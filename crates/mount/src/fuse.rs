@@ -435,7 +435,7 @@ impl Filesystem for Front {
                 let answer = Box::new(move |result| reply_empty(reply, result));
                 locking.run(Job::Unlock { inode: inode.0, owner: owner.0, answer });
             }
-            _ => reply.ok(),
+            _ => reply_empty(reply, self.tree.flush(inode.0)),
         });
     }
 
@@ -602,14 +602,14 @@ impl Filesystem for Front {
         self.workers.run(move || caught("fsyncdir", || reply_empty(reply, tree.fsyncdir())));
     }
 
-    fn statfs(&self, _request: &Request, _inode: INodeNo, reply: ReplyStatfs) {
-        caught("statfs", || match self.tree.statfs() {
+    fn statfs(&self, request: &Request, _inode: INodeNo, reply: ReplyStatfs) {
+        caught("statfs", || match self.tree.statfs(request.uid()) {
             Ok(room) => reply.statfs(
                 room.blocks,
                 room.blocks_free,
                 room.blocks_available,
                 room.files,
-                room.files,
+                room.files_free,
                 room.block_size,
                 room.name_max,
                 room.block_size,

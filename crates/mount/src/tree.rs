@@ -235,6 +235,7 @@ impl Tree {
         self.drop_early();
         self.tidy_contended();
         for open in self.opens.all() {
+            self.watch_growth(&open);
             self.settle_old(&open);
             self.refresh_mapped(&open);
         }

@@ -8,11 +8,12 @@ use std::{
 
 use base::{Domain, Malformed, PublicKey, SecretKey, Signature};
 use borsh::{BorshDeserialize, BorshSerialize, io};
+use directory::{Command, Holder, Quota};
 use group::Rescue;
 use lease::Client;
 use overlay::{
-    Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused, Register, Users,
-    Vouched,
+    Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused, Register, Share,
+    Sharer, Users, Vouched,
 };
 
 const WHEREABOUTS: Domain = Domain::new("whereabouts of a machine v1");
@@ -94,6 +95,9 @@ pub struct Book {
     people: People,
     /// Whether machines act only for users that are named and agree. So it is if the first one came so.
     is_named: bool,
+    /// Whose share was set, and when, in seconds since 1970. At most [`Share::COUNT_MAX`].
+    #[borsh(deserialize_with = "read_shares")]
+    shares: BTreeMap<Sharer, u64>,
 }
 
 /// A machine of the cell.
@@ -184,6 +188,23 @@ impl Book {
         }
     }
 
+    /// What a decree that holds makes of somebody's share.
+    pub(crate) fn share(&self, decree: &Decree, authority: &PublicKey) -> Option<Command> {
+        let Decree::Share(share) = decree else { return None };
+        let (sharer, files, bytes, at, _) = share.verify(authority).ok()?;
+        // One that was said before, perhaps: the later one counts.
+        self.shares.get(&sharer).filter(|since| **since == at)?;
+        let holder = match sharer {
+            Sharer::Everybody => Holder::Everybody,
+            Sharer::User(uid) => Holder::User(uid),
+            Sharer::Machine(key) => Holder::Machine(self.client(&key)?),
+        };
+        let all = |amount: Option<u64>| amount.unwrap_or(u64::MAX);
+        let is_set = files.is_some() || bytes.is_some();
+        let share = is_set.then(|| Quota { files: all(files), bytes: all(bytes) });
+        Some(Command::Share { holder, share })
+    }
+
     /// Does what a decree says that was heard at this moment in seconds since 1970. The machines for which something
     /// else holds now, and for whom they may act.
     pub(crate) fn obey(
@@ -200,6 +221,13 @@ impl Book {
             Decree::Enrol(enrolment) => self.enrol(enrolment, authority, heard)?,
             Decree::RevokeIssuer(revocation) => {
                 self.register.revoke_issuer(authority, revocation).map(drop)?;
+            }
+            Decree::Share(share) => {
+                let is_news = self.judge(decree, authority, heard)?;
+                let (sharer, _, _, at, _) = share.verify(authority)?;
+                if is_news {
+                    self.shares.insert(sharer, at);
+                }
             }
         }
         let concerned = self.machines.iter().filter(|(_, machine)| machine.agreed.contains(&key));
@@ -227,6 +255,18 @@ impl Book {
             }
             Decree::RevokeIssuer(_) => {
                 decree.verify(authority).map(|key| !self.register.is_issuer_revoked(&key))
+            }
+            Decree::Share(share) => {
+                let (sharer, _, _, at, _) = share.verify(authority)?;
+                if let Sharer::Machine(key) = sharer
+                    && self.client(&key).is_none()
+                {
+                    return Err(Refused::MachineUnknown);
+                }
+                match self.shares.get(&sharer) {
+                    None if self.shares.len() >= Share::COUNT_MAX => Err(Refused::SharesTooMany),
+                    since => Ok(since.is_none_or(|since| *since < at)),
+                }
             }
         }
     }
@@ -370,6 +410,14 @@ fn read_rescues<R: io::Read>(reader: &mut R) -> io::Result<Vec<Rescue>> {
     match rescues.len() <= Book::RESCUES_MAX {
         true => Ok(rescues),
         false => Err(Malformed::new("more rescues than are remembered").into()),
+    }
+}
+
+fn read_shares<R: io::Read>(reader: &mut R) -> io::Result<BTreeMap<Sharer, u64>> {
+    let shares: BTreeMap<Sharer, u64> = BTreeMap::deserialize_reader(reader)?;
+    match shares.len() <= Share::COUNT_MAX {
+        true => Ok(shares),
+        false => Err(Malformed::new("more shares than are remembered").into()),
     }
 }
 

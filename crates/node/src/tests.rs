@@ -3,7 +3,7 @@
 use base::{Digest, Domain, Duration, FileId, Instant, Machine, SecretKey};
 use directory::{
     Users,
-    message::{Answer, Ask, Request, Response},
+    message::{Answer, Ask, Needs, Request, Response},
 };
 use lease::{
     Client, Field, Kind,
@@ -124,14 +124,8 @@ fn a_node_that_starts_again_is_where_its_log_ends() {
     let mut scene = Scene::new();
     scene.hear(wants_root(), None);
     scene.persist();
-    let provide = Ask::Provide {
-        number: 0,
-        serial: 0,
-        bytes: 0,
-        request: 1,
-        directory: Some(FileId::ROOT),
-        release: vec![],
-    };
+    let needs = Needs { directory: Some(FileId::ROOT), ..Needs::default() };
+    let provide = Ask::Provide { request: 1, needs };
     scene.hear(Up::Renew, Some(provide.clone()));
     let first = scene.persist();
     let again = scene.recovered(Instant::from_secs(2));

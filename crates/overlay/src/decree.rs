@@ -7,6 +7,7 @@ use crate::{
     issuer::{IssuerRevocation, Tenure},
     refused::Refused,
     revocation::Revocation,
+    share::Share,
     user::Enrolment,
 };
 
@@ -19,6 +20,8 @@ pub enum Decree {
     Enrol(Enrolment),
     /// An issuer may issue nothing more.
     RevokeIssuer(IssuerRevocation),
+    /// This is how much somebody may have.
+    Share(Share),
 }
 
 impl Decree {
@@ -28,6 +31,8 @@ impl Decree {
             Decree::Revoke(revocation) => revocation.verify(authority).map(|(key, ..)| key),
             Decree::Enrol(enrolment) => enrolment.verify(authority).map(|(user, ..)| user.key),
             Decree::RevokeIssuer(revocation) => revocation.verify(authority).map(|(key, _)| key),
+            // It may be about a number: the cell's own key stands for that.
+            Decree::Share(share) => share.verify(authority).map(|_| *authority),
         }
     }
 
@@ -41,6 +46,7 @@ impl Decree {
                 enrolment.verify(authority).map(|(.., tenure)| Some(tenure))
             }
             Decree::RevokeIssuer(revocation) => revocation.verify(authority).map(|_| None),
+            Decree::Share(share) => share.verify(authority).map(|(.., tenure)| Some(tenure)),
         }
     }
 }

@@ -44,6 +44,7 @@ mod patrons;
 mod permit;
 mod renewal;
 mod revocation;
+mod share;
 mod user;
 
 mod decree;
@@ -86,6 +87,7 @@ pub use renewal::{Renewal, Renewer};
 pub use revocation::Revocation;
 pub use ring::Ring;
 pub use rule::{BEYOND_MAX, Beyond, Exchange, Gap, Neighbour, Rule};
+pub use share::{Share, Sharer};
 pub use standing::{Load, Standing, Work};
 pub use user::{Consent, Enrolment, People, Profile};
 pub use users::Users;

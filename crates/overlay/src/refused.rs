@@ -81,6 +81,12 @@ pub enum Refused {
     InvitationOther,
     /// The issuer has not signed who the user is.
     EnrolmentForged,
+    /// The issuer has not signed how much somebody may have.
+    ShareForged,
+    /// No more shares can be remembered.
+    SharesTooMany,
+    /// No machine of the cell has this key.
+    MachineUnknown,
     /// The name is that of a user with another key or number.
     NameTaken(UserName),
     /// This user has the number or the key.
@@ -146,6 +152,15 @@ impl fmt::Display for Refused {
                 f,
                 "the issuer was revoked (at {at} seconds since 1970): have another issuer of the cell do it, \
                  and ask where this came from"
+            ),
+            Refused::ShareForged => f.write_str(
+                "the issuer has not signed this share: set it with `croft quota` where an issuer's key is",
+            ),
+            Refused::SharesTooMany => f.write_str(
+                "so many shares are set that no more can be remembered: set one for everybody instead",
+            ),
+            Refused::MachineUnknown => f.write_str(
+                "no machine of the cell has this key: name one that `croft status` shows",
             ),
             Refused::PermitForged => f.write_str(
                 "no issuer of the cell has signed this invitation: ask whoever runs the cell for \

@@ -2,8 +2,8 @@
 
 use base::{Digest, Domain, Duration, FileId, Instant, PublicKey};
 use directory::{
-    Act, Actor, Birth, Entry, File, Key, Operation, Refusal, Sort, Special,
-    message::{Answer, Ask, Provision, Request, Response, Value},
+    Account, Act, Actor, Birth, Entry, File, Key, Operation, Quota, Refusal, Sort, Special,
+    message::{Answer, Ask, Needs, Provision, Request, Response, Value},
     operation::{Changes, Moment, Over, When},
     record::{Access, Content, Lock, Numbering, Rare, Times},
 };
@@ -88,6 +88,7 @@ fn acts() -> Vec<Act> {
             file: file(),
             content: Content {
                 size: 5,
+                allocated: 4_096,
                 home: None,
                 version: 9,
                 digest: Some(Digest::from_bytes([7; 32])),
@@ -170,12 +171,17 @@ fn requests() -> Vec<(&'static str, Request)> {
         (
             "provide",
             renew(Ask::Provide {
-                number: 4_100,
-                serial: 99,
-                bytes: 1 << 33,
                 request: 9,
-                directory: Some(id("1.2")),
-                release: vec![id("root")],
+                needs: Needs {
+                    directory: Some(id("1.2")),
+                    number: 4_100,
+                    serial: 99,
+                    release: vec![id("root")],
+                    owner: Some(1_000),
+                    bytes: 1 << 33,
+                    give_back: vec![(0, None), (1_001, Some(Quota { files: 3, bytes: 4 }))],
+                    free: Some(1 << 40),
+                },
             }),
         ),
     ]
@@ -206,8 +212,13 @@ fn responses() -> Vec<(&'static str, Response)> {
     let provision = Provision {
         numbers: Some((id("1.2"), 4_096, 5_120)),
         serials: Some((1 << 40, 2 << 40)),
-        files: 10,
-        bytes: 1 << 30,
+        stock: Some((1_000, Quota { files: 10, bytes: 1 << 30 })),
+        is_over: (false, true),
+        account: Account {
+            share: Quota { files: 1 << 20, bytes: 1 << 40 },
+            used: Quota { files: 5, bytes: 6 },
+            escrow: Quota { files: 7, bytes: 8 },
+        },
     };
     let refused = message::Refusal::OverBudget;
     vec![

@@ -18,6 +18,7 @@ fn help_texts_are_as_agreed() {
         "renew",
         "revoke",
         "recover",
+        "quota",
         "run",
         "mount",
         "umount",

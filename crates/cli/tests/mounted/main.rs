@@ -30,6 +30,7 @@ mod errors;
 mod memory;
 mod ordinary;
 mod quickstart;
+mod quotas;
 
 mod crash;
 mod full;

@@ -209,7 +209,8 @@ impl World {
                 Call::Do(Act::SetAttr { file: one, changes })
             }
             14 => {
-                let content = Content { size: rng.below(1_000), ..Content::default() };
+                let size = rng.below(1_000);
+                let content = Content { size, allocated: size, ..Content::default() };
                 Call::Do(Act::SetContent { file: one, content })
             }
             15 => Call::Do(Act::SetXattr {

@@ -2,7 +2,7 @@
 
 use base::{Duration, FileId, Instant, Machine};
 use directory::{
-    Act, Actor, Birth, Entry, File, Refusal, Sort,
+    Account, Act, Actor, Birth, Entry, File, Quota, Refusal, Sort,
     message::{Answer, Provision, Response, Value},
     record::{Access, Content, Lock, Numbering, Rare, Times},
 };
@@ -75,7 +75,7 @@ fn record() -> impl Strategy<Value = File> {
                 sort,
                 access: Access { mode, uid: links, gid: links },
                 times: Times { changed: i64::MAX, ..Times::default() },
-                content: Content { size, ..Content::default() },
+                content: Content { size, allocated: size, ..Content::default() },
                 links: if links == 3 { u32::MAX } else { links },
                 parent,
                 numbering: Numbering { names: size, next: size, creator: 1, creator_next: serial },
@@ -141,15 +141,20 @@ fn down() -> impl Strategy<Value = Down> {
 fn answer() -> impl Strategy<Value = Answer> {
     let refused = proptest::option::of((0..9u32, select(Refusal::ALL.to_vec())));
     let numbers = proptest::option::of((file(), number(), number()));
-    let provision = (numbers, proptest::option::of((number(), number())), number(), number());
+    let stock = (0..3u32, number(), number());
+    let stock = stock.prop_map(|(uid, files, bytes)| (uid, Quota { files, bytes }));
+    let is_over = (any::<bool>(), any::<bool>());
+    let serials = proptest::option::of((number(), number()));
+    let provision = (numbers, serials, proptest::option::of(stock), is_over);
     prop_oneof![
         (1..4u64, refused).prop_map(|(number, refused)| Answer::Applied { number, refused }),
         (1..8u64, vec(value(), 0..3))
             .prop_map(|(request, values)| Answer::Fetched { request, values }),
         (1..8u64, proptest::option::of(value()))
             .prop_map(|(request, value)| Answer::Listed { request, value }),
-        (1..8u64, provision).prop_map(|(request, (numbers, serials, files, bytes))| {
-            let provision = Provision { numbers, serials, files, bytes };
+        (1..8u64, provision).prop_map(|(request, (numbers, serials, stock, is_over))| {
+            let account = Account::default();
+            let provision = Provision { numbers, serials, stock, is_over, account };
             Answer::Provided { request, provision }
         }),
     ]
@@ -179,7 +184,7 @@ fn call() -> impl Strategy<Value = Call> {
         }),
         (file(), number()).prop_map(|(file, size)| Call::Do(Act::SetContent {
             file,
-            content: Content { size, ..Content::default() }
+            content: Content { size, allocated: size, ..Content::default() }
         })),
         (file(), number(), any::<bool>()).prop_map(|(file, version, is_live)| {
             Call::Do(Act::Keep { file, version, is_live })

@@ -3,12 +3,13 @@
 use lease::Client;
 
 use crate::{
-    message::{Answer, Ask, OPERATIONS_MAX, Provision, RANGES_MAX, Request},
+    ledger::Free,
+    message::{Answer, Ask, Needs, OPERATIONS_MAX, Provision, RANGES_MAX, Request},
     operation::Operation,
     record::{File, Sort},
     records::Absent,
     refusal::Refusal,
-    session::{LOCKED_MAX, NUMBERS, SERIALS},
+    session::{self, ACCOUNTS_MAX, LOCKED_MAX, NUMBERS, SERIALS},
     values,
     work::{Failed, Work},
 };
@@ -41,10 +42,8 @@ impl Directory {
                 self.answer(progress, client, Answer::Listed { request: *request, value });
                 Ok(())
             }
-            Some(Ask::Provide { request, directory, number, serial, bytes, release }) => {
-                let unused = (*number, *serial);
-                let directory = directory.as_ref();
-                self.on_provide(client, *request, directory, unused, *bytes, release, progress)
+            Some(Ask::Provide { request, needs }) => {
+                self.on_provide(client, *request, needs, progress)
             }
         }
     }
@@ -76,7 +75,8 @@ impl Directory {
             &mut self.records,
             &mut self.grantor,
             &mut member.session,
-            &mut self.pool,
+            &self.settings,
+            &mut self.ledger,
             &mut progress.traces,
             &mut said,
         );
@@ -142,23 +142,19 @@ impl Directory {
         self.say(progress, said);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one question")]
     fn on_provide(
         &mut self,
         client: Client,
         request: u64,
-        directory: Option<&base::FileId>,
-        (number, serial): (u64, u64),
-        bytes: u64,
-        release: &[base::FileId],
+        needs: &Needs,
         progress: &mut Progress,
     ) -> Result<(), Absent> {
+        let Needs { number, serial, release, .. } = needs;
+        let directory = needs.directory.as_ref();
         let record = match directory {
             Some(directory) => self.records.file(directory)?.cloned(),
             None => None,
         };
-        let live = self.members.values().filter(|member| member.session.is_live);
-        let clients = live.count() as u64;
         let member = self.members.get_mut(&client).expect("it was admitted");
         let session = &mut member.session;
         match &session.provided {
@@ -202,12 +198,44 @@ impl Directory {
             session.serials.give(next, self.serial_next);
             provision.serials = (next < self.serial_next).then_some((next, self.serial_next));
         }
-        let share = self.pool.share(&session.escrow, clients, bytes);
-        session.escrow.add(share);
-        (provision.files, provision.bytes) = (share.files, share.bytes);
+        self.share_out(client, needs, &mut provision);
         let answer = Answer::Provided { request, provision };
-        session.provided = Some((request, answer.clone()));
+        let member = self.members.get_mut(&client).expect("it was admitted");
+        member.session.provided = Some((request, answer.clone()));
         self.answer(progress, client, answer);
         Ok(())
+    }
+
+    /// Takes back what a client has no use for, and sets aside what it needs for an owner of files.
+    fn share_out(&mut self, client: Client, needs: &Needs, provision: &mut Provision) {
+        let live = self.members.values().filter(|member| member.session.is_live);
+        let clients = live.count() as u64;
+        let Directory { members, ledger, settings, .. } = self;
+        let session = &mut members.get_mut(&client).expect("it was admitted").session;
+        if let Some(free) = needs.free {
+            ledger.pledge(settings, client, free);
+        }
+        for (uid, quota) in needs.give_back.iter().take(ACCOUNTS_MAX) {
+            let Some(own) = session.escrow.get_mut(uid) else { continue };
+            let back = own.min(quota.unwrap_or(*own));
+            *own = own.less(back);
+            ledger.free_up(client, *uid, back);
+            if quota.is_none() {
+                session.escrow.remove(uid);
+            }
+        }
+        let Some(uid) = needs.owner else { return };
+        if session.escrow.len() >= ACCOUNTS_MAX && !session.escrow.contains_key(&uid) {
+            return;
+        }
+        let own = session.escrow.entry(uid).or_default();
+        let free = ledger.free(settings, client, uid);
+        let part = session::part(free.both(), own, clients, needs.bytes);
+        own.add(part);
+        provision.stock = Some((uid, part));
+        ledger.set_aside(client, uid, part);
+        let Free { own, room } = free;
+        provision.is_over = (own.files < room.files, own.bytes < room.bytes);
+        provision.account = ledger.account(settings, uid);
     }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::FileId;
 
 use crate::{
+    charge::{Cost, Quota},
+    ledger::Used,
     record::{File, Record, Sort},
-    session::Quota,
     sum::Sum,
 };
 
@@ -104,19 +105,19 @@ impl Directory {
     }
 
     fn check_quota(&self, files: &BTreeMap<&FileId, &File>) -> Result<(), String> {
-        let mut all = self.pool;
-        for member in self.members.values() {
-            all.add(member.session.escrow);
+        let mut used = Used::default();
+        files.values().filter_map(|record| Cost::of(record)).for_each(|cost| used.add(cost));
+        if used != self.ledger.used() {
+            return Err(format!("what is used is {used:?}, not {:?}", self.ledger.used()));
         }
-        let used = Quota {
-            files: files.len() as u64 - 1,
-            bytes: files.values().map(|record| record.content.size).sum(),
-        };
-        all.add(used);
-        let max = Quota { files: self.settings.files_max, bytes: self.settings.bytes_max };
-        match all == max {
+        let mut escrow: BTreeMap<u32, Quota> = BTreeMap::new();
+        for (uid, quota) in self.members.values().flat_map(|member| &member.session.escrow) {
+            escrow.entry(*uid).or_default().add(*quota);
+        }
+        escrow.retain(|_, quota| *quota != Quota::default());
+        match escrow == self.ledger.escrow() {
             true => Ok(()),
-            false => Err(format!("used and unused are {all:?}, not {max:?}")),
+            false => Err(format!("{escrow:?} is set aside, not {:?}", self.ledger.escrow())),
         }
     }
 }

@@ -22,7 +22,7 @@ impl Directory {
         Some(base::encode(&(
             base::encode(&self.grantor),
             &self.members,
-            self.pool,
+            &self.ledger,
             self.serial_next,
             (&self.orphans, &self.suspects, sweep, &self.swept),
             self.now,
@@ -32,7 +32,7 @@ impl Directory {
 
     /// A directory as it was at a checkpoint, with none of its records at hand.
     pub fn restore(settings: Settings, checkpoint: &[u8]) -> Result<Directory, Malformed> {
-        let (grantor, members, pool, serial_next, lost, now, sum) =
+        let (grantor, members, ledger, serial_next, lost, now, sum) =
             base::decode::<(Vec<u8>, _, _, _, (_, _, Option<(_, u64)>, _), _, _)>(
                 checkpoint,
                 checkpoint.len(),
@@ -42,7 +42,7 @@ impl Directory {
             records: Records::stored(sum),
             grantor: lease::Grantor::restore(settings.terms, settings.policy, &grantor)?,
             members,
-            pool,
+            ledger,
             serial_next,
             orphans,
             suspects,

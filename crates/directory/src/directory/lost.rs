@@ -12,6 +12,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use lease::{Client, Field, Terms, message::Return};
 
 use crate::{
+    charge::Cost,
     record::{File, Key},
     records::Absent,
     session::Session,
@@ -38,7 +39,9 @@ impl Directory {
         if !(session.is_live && session.number == number) {
             return; // It was said before.
         }
-        self.pool.add(session.escrow);
+        for (uid, escrow) in std::mem::take(&mut session.escrow) {
+            self.ledger.free_up(client, uid, escrow);
+        }
         *session = Session::new(number);
         progress.lost.insert(client);
         if !self.orphans.is_empty() {
@@ -179,8 +182,7 @@ impl Directory {
                 member.locked.remove(file);
             }
         }
-        self.pool.files = self.pool.files.saturating_add(1);
-        self.pool.bytes = self.pool.bytes.saturating_add(record.content.size);
+        self.ledger.book(Cost::of(&record), None);
         self.records.set(Key::file(file), None);
         self.records.commit();
         Ok(())

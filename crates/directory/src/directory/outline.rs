@@ -1,6 +1,6 @@
 //! What a check of stored records has to know besides them.
 
-use crate::{audit::Outline, session::Quota};
+use crate::audit::Outline;
 
 use super::Directory;
 
@@ -10,9 +10,6 @@ impl Directory {
         if self.progress.is_some() {
             return None;
         }
-        let mut unused = self.pool;
-        let members = self.members.values();
-        members.for_each(|member| unused.add(member.session.escrow));
         let locked = self
             .members
             .iter()
@@ -22,8 +19,7 @@ impl Directory {
             serial_next: self.serial_next,
             orphans: self.orphans.clone(),
             locked: locked.collect(),
-            unused,
-            all: Quota { files: self.settings.files_max, bytes: self.settings.bytes_max },
+            used: self.ledger.used(),
         })
     }
 }

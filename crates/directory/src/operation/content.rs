@@ -29,8 +29,8 @@ pub(super) fn perform(
         Sort::Directory => return Err(Refusal::IsDirectory.into()),
         Sort::Symlink => return Err(Refusal::IsSymlink.into()),
         Sort::Special(_) => return Err(Refusal::Senseless.into()),
-        Sort::Regular if i64::try_from(content.size).is_err() => {
-            return Err(Refusal::Senseless.into());
+        Sort::Regular if content.size.max(content.allocated) > Content::SIZE_MAX => {
+            return Err(Refusal::TooLong.into());
         }
         Sort::Regular => {}
     }
@@ -50,8 +50,6 @@ pub(super) fn perform(
     if content.is_live && !is_kept {
         return Err(Refusal::Senseless.into());
     }
-    let growth = i128::from(content.size) - i128::from(record.content.size);
-    view.spend(i64::try_from(growth).unwrap_or(i64::MAX))?;
     record.content = Content { home: Some(view.client()), ..content.clone() };
     record.times.modified = time;
     record.times.changed = time;

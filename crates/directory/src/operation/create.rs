@@ -51,10 +51,6 @@ pub(super) fn perform(
     if matches!(sort, Sort::Special(special) if special.is_device()) && !actor.is_root() {
         return Err(Refusal::NotOwner.into());
     }
-    if !target.is_empty() {
-        // Its burial gives them back, as that of any file.
-        view.spend(target.len() as i64)?;
-    }
     view.bear(directory, sort, birth)?;
 
     // As mkdir(2) has it: the group's bit of a directory comes from above.

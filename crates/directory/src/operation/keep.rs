@@ -45,8 +45,8 @@ pub(super) fn perform(
     if is_live && view.is_open_elsewhere(file)? {
         return Err(Refusal::Sharing.into());
     }
-    let size = record.content.size;
-    record.content = Content { size, home: Some(view.client()), version, digest: None, is_live };
+    let home = Some(view.client());
+    record.content = Content { home, version, digest: None, is_live, ..record.content };
     view.set_file(file, record);
     Ok(())
 }

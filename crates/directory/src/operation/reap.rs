@@ -20,7 +20,6 @@ pub(super) fn perform(view: &mut impl View, file: &FileId) -> Result<(), Stop> {
     if is_open {
         return Err(Refusal::Sharing.into());
     }
-    view.spend(-i64::try_from(record.content.size).unwrap_or(i64::MAX))?;
     view.bury(file);
     Ok(())
 }

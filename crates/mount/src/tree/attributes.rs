@@ -99,6 +99,10 @@ impl Tree {
             }
         }
         if let Some(open) = self.opens.get(inode) {
+            if uid.is_some() {
+                // What is kept for it is another's.
+                open.lock().covered = (0, 0);
+            }
             let is_home = open.lock().stay == Stay::Home;
             if is_home {
                 self.tell_home(&open, PATIENCE)?;
@@ -228,13 +232,14 @@ impl Tree {
         // Whoever has it loaded tells its size.
         if matches!(inner.body, Body::Rest) {
             let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
-            let size = backing.map(|backing| Seen::of(&backing)).transpose()?.map(|seen| seen.size);
-            news = size.filter(|size| *size != record.content.size);
+            let seen = backing.map(|backing| Seen::of(&backing)).transpose()?;
+            let size = seen.map(|seen| (seen.size, seen.allocated()));
+            news = size.filter(|(size, _)| *size != record.content.size);
         }
-        if let Some(size) = news {
+        if let Some((size, allocated)) = news {
             self.content.settle(record.serial);
             let version = if self.is_shared { self.desk.version() } else { 0 };
-            let content = Content { size, version, ..Content::default() };
+            let content = Content { size, allocated, version, ..Content::default() };
             let act = Act::SetContent { file: file.clone(), content };
             let done = self.ask(&Actor::ROOT, Call::Do(act.clone())).or_else(|errno| {
                 // Where the superuser is not acted for, the owner may write.
@@ -243,8 +248,9 @@ impl Tree {
                 if errno == Errno::PERM { self.ask(&owner, Call::Do(act)) } else { Err(errno) }
             });
             match done {
-                // Nobody that this machine acts for may say it: the file stays as the directory knows it.
-                Ok(_) | Err(Errno::PERM) => {}
+                // Nobody that this machine acts for may say it, or its owner may not have so much: the file stays
+                // as the directory knows it.
+                Ok(_) | Err(Errno::PERM | Errno::DQUOT | Errno::NOSPC) => {}
                 Err(errno) => return Err(errno),
             }
         }

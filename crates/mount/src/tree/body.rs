@@ -68,6 +68,11 @@ impl Seen {
         })
     }
 
+    /// How many bytes it takes on the disk.
+    pub(super) fn allocated(&self) -> u64 {
+        self.blocks.saturating_mul(512)
+    }
+
     /// Whether a file is not as it was last seen.
     pub(super) fn is_news(seen: Option<&Seen>, file: &File) -> Result<bool, Errno> {
         let now = Seen::of(file)?;
@@ -166,6 +171,15 @@ impl Drop for Held {
 }
 
 impl Inner {
+    /// How many bytes it takes where it is.
+    pub(super) fn allocated(&self) -> Result<u64, Errno> {
+        match &self.body {
+            Body::Rest => Ok(0),
+            Body::Memory(held) => Ok(held.len() as u64),
+            Body::File { file, .. } => Seen::of(file).map(|seen| seen.allocated()),
+        }
+    }
+
     /// Makes sure that what is in the backing file survives.
     pub(super) fn sync_file(&self) -> Result<(), Errno> {
         match &self.body {
@@ -363,7 +377,8 @@ impl Tree {
         };
         let is_live =
             inner.stay == Stay::Home && inner.base.as_ref().is_some_and(|base| base.is_live);
-        let content = Content { size, home, version, digest, is_live };
+        let allocated = inner.allocated()?;
+        let content = Content { size, allocated, home, version, digest, is_live };
         let call = Call::Do(Act::SetContent { file: open.file.clone(), content: content.clone() });
         #[cfg(test)]
         if self.unreportable.load(Ordering::Relaxed) == open.inode {
@@ -394,6 +409,11 @@ impl Tree {
     /// The directory was told of this content when so many sessions were lost.
     fn note_told(&self, inner: &mut Inner, content: Content, losses: u64) {
         self.told.fetch_add(1, Ordering::Release);
+        if content.allocated < std::mem::replace(&mut inner.told_bytes, content.allocated) {
+            // What it gave back is not kept for it.
+            inner.covered = (0, 0);
+        }
+        inner.is_over = false;
         inner.reported = Some(losses);
         if self.is_shared {
             if inner.origin.is_none() || self.desk.is_pushed(inner.told) {

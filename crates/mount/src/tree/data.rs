@@ -18,6 +18,7 @@ use super::{
     home::{Stay, append},
     opening::number_of,
     opens::{Hold, Inner, Open},
+    room::SLACK,
     shared::Need,
 };
 
@@ -144,6 +145,7 @@ impl Tree {
             self.adopt(&hold, &mut inner)?;
             self.note(&hold, &mut inner)?;
         }
+        self.cover_write(&hold, &mut inner, end, data.len() as u64)?;
         match &mut inner.body {
             Body::Memory(held) => {
                 held.write(offset as usize, data);
@@ -186,6 +188,9 @@ impl Tree {
             if !is_small || (growth > 0 && !self.reservoir.may_take(growth)) {
                 self.spill(open, inner)?;
             }
+        }
+        if matches!(&inner.body, Body::Memory(held) if size > held.len() as u64) {
+            self.cover(open, inner, size)?;
         }
         match &mut inner.body {
             Body::Memory(held) => {
@@ -264,6 +269,8 @@ impl Tree {
         self.tame_for(&hold, &mut inner, caller)?;
         let file = self.spill(&hold, &mut inner)?;
         if !matches!(what, Allocation::Punch) {
+            let bytes = inner.allocated()?.saturating_add(len);
+            self.cover(&hold, &mut inner, bytes.saturating_add(SLACK))?;
             self.must_have_room(len)?;
         }
         let flags = match what {
@@ -327,8 +334,10 @@ impl Tree {
         }
         let target = self.spill(&hold, &mut inner)?;
         self.tame_for(&hold, &mut inner, caller)?;
+        let most = len.min(Seen::of(&source)?.size).min(COPY_MAX);
+        self.cover_write(&hold, &mut inner, end, most)?;
         drop(inner);
-        self.must_have_room(len.min(Seen::of(&source)?.size).min(COPY_MAX))?;
+        self.must_have_room(most)?;
         let (mut from_offset, mut to_offset) = (from_offset, to_offset);
         let len = usize::try_from(len.min(COPY_MAX)).unwrap_or(usize::MAX);
         let copied = rustix::fs::copy_file_range(

@@ -164,7 +164,7 @@ impl Tree {
         if is_so && inner.is_unused() && self.load_bytes(open, &mut inner, content.size).is_ok() {
             // From here on it ends when nobody has the file open, whatever comes.
             self.begin_home(&mut inner, content);
-            self.pass_through(&mut inner, register);
+            self.pass_through(open, &mut inner, true, register);
             return Some(inner);
         }
         drop(inner);
@@ -363,6 +363,8 @@ impl Tree {
             }
             Deed::Write { offset, bytes } => {
                 self.must_have_room(bytes.len() as u64)?;
+                let end = offset.unwrap_or(u64::MAX).saturating_add(bytes.len() as u64);
+                self.cover_write(open, &mut inner, end, bytes.len() as u64)?;
                 match offset {
                     Some(offset) => {
                         file.write_all_at(&bytes, offset).map_err(|error| errno::of_file(&error))

@@ -357,6 +357,10 @@ impl Tree {
                 // Nobody will see the write that ends this.
                 self.tame(open, inner, caller)?;
             }
+            // Where there is no room, the disk itself says so.
+            if let Err(Errno::DQUOT) = self.cover_kernel(open, inner) {
+                return Err(Errno::DQUOT);
+            }
             self.note(open, inner)?;
         }
         Ok(())
@@ -410,7 +414,7 @@ impl Tree {
         // Of a home it may be there: that nobody had the file open any more could not be told.
         let may_pass = has_passthrough || inner.stay == Stay::Home;
         if may_pass && inner.registration.is_none() && !self.is_delicate(inner, purpose, caller) {
-            self.pass_through(inner, register);
+            self.pass_through(open, inner, purpose.writes, register);
         }
         Ok(())
     }
@@ -436,7 +440,7 @@ impl Tree {
         };
         // If there can't be a backing file now, whoever writes will hear why.
         if is_large && self.spill(open, inner).is_ok() {
-            self.pass_through(inner, register);
+            self.pass_through(open, inner, true, register);
         }
         // Whoever only writes has no use for what the kernel would keep of it, and can't map it.
         inner.is_direct = !purpose.reads
@@ -450,7 +454,17 @@ impl Tree {
     }
 
     /// Has the kernel use the backing file by itself, if there is one.
-    pub(super) fn pass_through(&self, inner: &mut Inner, register: Register<'_>) {
+    pub(super) fn pass_through(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        writes: bool,
+        register: Register<'_>,
+    ) {
+        if writes && self.cover_kernel(open, inner).is_err() {
+            // What it writes goes through us then, and is refused in time.
+            return;
+        }
         let Body::File { file, .. } = &inner.body else { return };
         match register(file) {
             Ok(registration) => inner.registration = Some(registration),

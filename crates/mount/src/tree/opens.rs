@@ -64,6 +64,12 @@ pub(super) struct Inner {
     pub(super) has_lost: bool,
     /// The bytes are in a file that came from another machine, and goes when this is closed.
     pub(super) is_borrowed: bool,
+    /// So many bytes it may come to take, as the client has said when so many sessions had been lost.
+    pub(super) covered: (u64, u64),
+    /// So many it took when the directory was last told.
+    pub(super) told_bytes: u64,
+    /// The kernel has written more by itself than its owner may have: whoever closes or syncs it has to hear of it.
+    pub(super) is_over: bool,
     /// Bytes in memory that are not stored.
     pub(super) is_dirty: bool,
     /// A size or a time that the directory was not told.
@@ -191,6 +197,9 @@ impl Opens {
                     origin: None,
                     told: 0,
                     is_borrowed: false,
+                    covered: (0, 0),
+                    told_bytes: 0,
+                    is_over: false,
                     has_lost: false,
                     is_dirty: false,
                     is_unreported: false,
@@ -368,6 +377,7 @@ impl Tree {
             is_told = false;
         }
         inner.body = Body::Rest;
+        self.uncover(open, inner);
         (inner.base, inner.origin, inner.is_borrowed) = (None, None, false);
         inner.registration = None;
         inner.is_dirty = false;

@@ -498,14 +498,17 @@ impl Tree {
         if !inner.is_borrowed {
             return Ok(());
         }
-        let size = Seen::of(fetched)?.size;
+        let fetched = Arc::clone(fetched);
+        let seen = Seen::of(&fetched)?;
+        let size = seen.size;
         self.must_have_room(size)?;
+        self.cover(open, inner, seen.allocated())?;
         let file = self.make_backing(open.inode, &[])?;
         let (mut from, mut to) = (0, 0);
         while from < size {
             let most = usize::try_from(size - from).unwrap_or(usize::MAX);
             let copied = rustix::fs::copy_file_range(
-                &**fetched,
+                &*fetched,
                 Some(&mut from),
                 &file,
                 Some(&mut to),

@@ -139,7 +139,8 @@ impl<N: Notary + Clone> Member<N> {
                 }
                 // Nobody hears a machine that was sent away, so its leases end with its session.
                 let admit = |(client, users)| Command::Admit { client, users };
-                Some(obeyed.ok()?.into_iter().map(admit).collect())
+                let share = self.book.share(&decree, &authority);
+                Some(obeyed.ok()?.into_iter().map(admit).chain(share).collect())
             }
         }
     }

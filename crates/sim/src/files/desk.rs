@@ -402,6 +402,7 @@ impl<T: Tamper> Desk<T> {
                 out.mark("a listing has more pages");
             }
             (_, Outcome::Refused("ENOSPC")) => out.mark("no space is left"),
+            (_, Outcome::Refused("EDQUOT")) => out.mark("a share is used up"),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::{Duration, Instant, PublicKey, Rng};
 use client::Settings as ClientSettings;
-use directory::{Actor as User, Command, Users, message::Request};
+use directory::{Actor as User, Command, Quota, Users, message::Request};
 use group::Seal;
 use lease::{
     Client, Policy, Terms,
@@ -33,6 +33,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a listing has more pages",
     "a lock is in the way",
     "a session is lost",
+    "a share is used up",
     "a share mode excludes",
     "bytes are told before they are given up",
     "no space is left",
@@ -152,7 +153,10 @@ struct Plan {
     sync_max: Duration,
     is_faultless: bool,
     files_max: u64,
-    bytes_max: u64,
+    /// For so many bytes each desk has room.
+    room_max: u64,
+    /// What a user may have.
+    share: Quota,
     limits: Limits,
     /// How many members the group has.
     members: usize,
@@ -228,7 +232,11 @@ impl Plan {
             false => many,
         };
         let files_max = scarce(&[4, 12, 40], usual.files_max);
-        let bytes_max = scarce(&[20, 100, 500], usual.bytes_max);
+        let room_max = scarce(&[20, 100, 500], usual.room_max);
+        let share = Quota {
+            files: scarce(&[2, 6, 20], usual.share.files),
+            bytes: scarce(&[15, 70, 300], usual.share.bytes),
+        };
         Plan {
             faults,
             terms,
@@ -238,7 +246,8 @@ impl Plan {
             sync_max,
             is_faultless,
             files_max,
-            bytes_max,
+            room_max,
+            share,
             limits,
             members: 1,
             liars: Vec::new(),
@@ -258,8 +267,9 @@ impl Plan {
 
     /// What there is room for in the tree.
     fn space(&self) -> Space {
-        let Plan { files_max, bytes_max, .. } = *self;
-        Space { files_max, bytes_max, is_shared: self.desks.len() > 1 }
+        let Plan { files_max, room_max, share, .. } = *self;
+        let bytes_max = room_max * self.desks.len() as u64;
+        Space { files_max, bytes_max, share, is_shared: self.desks.len() > 1 }
     }
 
     fn build<T: Tamper>(&self, rng: &mut Rng, tamper: &T) -> World<Party<T>> {
@@ -267,7 +277,8 @@ impl Plan {
             terms: self.terms,
             policy: self.policy,
             files_max: self.files_max,
-            bytes_max: self.bytes_max,
+            room_max: self.room_max,
+            share: self.share,
             admits_anybody: true,
             ..Settings::default()
         };

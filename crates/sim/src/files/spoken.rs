@@ -37,7 +37,8 @@ pub(crate) fn asked(step: &Step) -> Call {
         Step::GetXattr { file, name } => Call::GetXattr { file, name },
         Step::ListXattr { file } => Call::ListXattr { file },
         Step::Write { file, bytes, size } => {
-            let content = Content { size, digest: digest(&bytes, size), ..Content::default() };
+            let (digest, allocated) = (digest(&bytes, size), bytes.len() as u64);
+            let content = Content { size, allocated, digest, ..Content::default() };
             Call::Do(Act::SetContent { file, content })
         }
         Step::Open { file, modes } => Call::Open { file, modes },
@@ -84,6 +85,7 @@ pub(crate) fn outcome(result: Result<Reply, Failure>) -> Outcome {
             is_exclusive: lock.is_exclusive,
         })),
         Reply::Handle(handle) => Seen::Handle(handle),
+        Reply::Room(_) | Reply::Account(_) => Seen::Nothing,
     })
 }
 

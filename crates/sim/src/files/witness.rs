@@ -19,6 +19,7 @@ use super::{
     step::{Outcome, Seen, Step},
 };
 
+use space::Amounts;
 pub(crate) use space::Space;
 
 /// The reference, driven by what was done.
@@ -41,10 +42,12 @@ pub(crate) struct Witness {
     /// Deeds about files that came and went unseen, and that seem to have been.
     passed: BTreeSet<i64>,
     space: Space,
-    /// The most files and bytes that there were, and those that may have outlived their last handle for
-    /// a while.
-    peak: (u64, u64),
-    kept: (u64, u64),
+    /// The most files and bytes that there were of each owner and of all, and those that may have outlived their
+    /// last handle for a while.
+    peak: Amounts,
+    kept: Amounts,
+    /// Who was given files of others: they may have more than their share.
+    gifted: BTreeSet<u32>,
     /// Whether any life has ended.
     has_ended: bool,
     /// A file that was born twice.
@@ -68,8 +71,9 @@ impl Witness {
             doubted: BTreeSet::new(),
             passed: BTreeSet::new(),
             space,
-            peak: (0, 0),
-            kept: (0, 0),
+            peak: Amounts::new(),
+            kept: Amounts::new(),
+            gifted: BTreeSet::new(),
             has_ended: false,
             reborn: None,
             compared: 0,
@@ -188,7 +192,12 @@ impl Witness {
             }
             return Ok(());
         }
-        if deed.outcome == Outcome::Refused("ENOSPC") && self.may_lack_space(deed) {
+        let may_lack = match deed.outcome {
+            Outcome::Refused("ENOSPC") => self.may_lack_space(deed),
+            Outcome::Refused("EDQUOT") => self.may_lack_share(deed),
+            _ => false,
+        };
+        if may_lack {
             self.compared += 1;
             return Ok(());
         }

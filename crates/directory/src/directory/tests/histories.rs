@@ -13,7 +13,7 @@ use super::super::{Command, Directory, Settings};
 use super::world::{World, users};
 use crate::{
     actor::Actor,
-    message::{Answer, Ask, Request, Response},
+    message::{Answer, Ask, Needs, Request, Response},
     operation::{Act, Operation},
     record::{Entry, Key, Record},
     records::Absent,
@@ -230,14 +230,19 @@ fn random_request(world: &World, client: u32, rng: &mut Rng) -> Request {
         1 => Some(Ask::List { request: number, directory: file.clone(), after: Some(name) }),
         2 => {
             let release = vec![rng.pick(&files).clone()];
-            Some(Ask::Provide {
-                number: 0,
-                serial: 0,
-                bytes: 0,
-                request: number,
+            let owner = [None, Some(0), Some(7)][rng.index(3)];
+            let give_back =
+                vec![(0, rng.chance(0.5).then_some(crate::Quota { files: 1, bytes: 9 }))];
+            let needs = Needs {
                 directory: Some(file.clone()),
                 release,
-            })
+                owner,
+                bytes: rng.below(10_000),
+                give_back,
+                free: rng.chance(0.5).then(|| rng.below(100_000)),
+                ..Needs::default()
+            };
+            Some(Ask::Provide { request: number, needs })
         }
         _ => {
             let operations = (0..1 + rng.below(3)).map(|_| {

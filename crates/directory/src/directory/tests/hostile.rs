@@ -15,7 +15,9 @@ use super::super::{Command, Directory, Policy, Settings, Users};
 use super::world::{World, users};
 use crate::{
     actor::Actor,
-    message::{Answer, Ask, KEYS_MAX, OPERATIONS_MAX, RANGES_MAX, Request, Value},
+    charge::Quota,
+    ledger::Holder,
+    message::{Answer, Ask, KEYS_MAX, Needs, OPERATIONS_MAX, RANGES_MAX, Request, Value},
     operation::{Act, Changes, Operation, Over, When},
     record::{Content, Key, Numbering, Sort},
     refusal::Refusal,
@@ -39,11 +41,8 @@ fn world() -> World {
 fn rest(directory: &Directory) -> (Vec<u64>, String) {
     let others = directory.members.iter().filter(|(client, _)| client.0 != LIAR);
     let others: Vec<_> = others.map(|(client, member)| (client, base::encode(member))).collect();
-    let escrow = directory.members[&Client(LIAR)].session.escrow;
-    let files = directory.pool.files + escrow.files;
-    let bytes = directory.pool.bytes + escrow.bytes;
-    let rest =
-        format!("{others:?} {files} {bytes} {} {:?}", directory.serial_next, directory.orphans);
+    let used = directory.ledger.used();
+    let rest = format!("{others:?} {used:?} {} {:?}", directory.serial_next, directory.orphans);
     (directory.records.sum().to_vec(), rest)
 }
 
@@ -292,9 +291,9 @@ fn more_operations_than_a_batch_may_have_are_refused() {
 fn absurd_sizes_are_refused() {
     let file = world().find("mine");
     let lair = world().find("lair");
-    let content = |size| Act::SetContent {
+    let content = |size, allocated| Act::SetContent {
         file: file.clone(),
-        content: Content { size, ..Content::default() },
+        content: Content { size, allocated, ..Content::default() },
     };
     let xattr = |name_bytes: usize, bytes: usize| Act::SetXattr {
         file: file.clone(),
@@ -306,8 +305,9 @@ fn absurd_sizes_are_refused() {
     let birth = Birth { file: child(&world(), "lair", number), serial, is_leased: true };
     let target = vec![b'x'; 4_096];
     let lies = [
-        (content(u64::MAX), Refusal::Senseless),
-        (content(i64::MAX as u64), Refusal::NoSpace),
+        (content(u64::MAX, 0), Refusal::TooLong),
+        (content(0, u64::MAX), Refusal::TooLong),
+        (content(0, i64::MAX as u64), Refusal::NoSpace),
         (xattr(5, 1 << 20), Refusal::AttributeTooLarge),
         (xattr(256, 1), Refusal::Senseless),
         (Act::Symlink { directory: lair, name: name("x"), target, birth }, Refusal::TooDeep),
@@ -315,7 +315,7 @@ fn absurd_sizes_are_refused() {
     for (act, why) in lies {
         check(&mut world(), operation(act), why);
     }
-    let mut lie = operation(content(1));
+    let mut lie = operation(content(1, 1));
     lie.actor.groups = vec![1; Actor::GROUPS_MAX + 1];
     check(&mut world(), lie, Refusal::TooMuch);
 }
@@ -449,45 +449,33 @@ fn endless_requests_for_leases_stay_within_a_budget() {
 #[test]
 fn endless_requests_for_provisions_take_no_more_than_is_left_to_others() {
     let settings =
-        Settings { files_max: 10 * FILES_MAX, bytes_max: 10 * BYTES_MAX, ..Settings::default() };
+        Settings { files_max: 10 * FILES_MAX, room_max: 10 * BYTES_MAX, ..Settings::default() };
     let mut world = World::with(2, settings);
     for _ in 0..100 {
         world.provide(LIAR, Some(FileId::ROOT));
     }
     let directory = &world.directory;
-    assert!(directory.pool.files >= 8 * FILES_MAX && directory.pool.bytes >= 8 * BYTES_MAX);
+    let free = directory.ledger.free(&directory.settings, Client(LIAR), 1).room;
+    assert!(free.files >= 8 * FILES_MAX && free.bytes >= 8 * BYTES_MAX, "{free:?}");
     let root = directory.records.file(&FileId::ROOT).unwrap().unwrap();
     assert!(root.numbering.next <= 1 + 2 * NUMBERS, "numbers are not wasted");
     assert!(directory.serial_next <= 2 + 2 * SERIALS, "serial numbers are not wasted");
     assert!(directory.sizes().ranges <= RANGES_MAX);
-    assert!(world.provide(2, None).files > 0);
+    assert!(world.provide(2, None).stock.unwrap().1.files > 0);
 }
 
 #[test]
 fn a_request_for_provisions_that_comes_again_is_met_once() {
     let mut world = world();
-    let ask = Ask::Provide {
-        number: 0,
-        serial: 0,
-        bytes: 0,
-        request: 77,
-        directory: None,
-        release: Vec::new(),
-    };
+    let needs = Needs { owner: Some(0), ..Needs::default() };
+    let ask = Ask::Provide { request: 77, needs: needs.clone() };
     let answer = world.ask(LIAR, ask.clone());
-    let before = (rest(&world.directory), world.directory.pool);
+    let before = (rest(&world.directory), world.directory.ledger.clone());
     assert!(matches!(answer, Some(Answer::Provided { request: 77, .. })));
     assert_eq!(world.ask(LIAR, ask), answer);
-    let old = Ask::Provide {
-        number: 0,
-        serial: 0,
-        bytes: 0,
-        request: 76,
-        directory: None,
-        release: Vec::new(),
-    };
+    let old = Ask::Provide { request: 76, needs: needs.clone() };
     assert_eq!(world.ask(LIAR, old), None);
-    assert_eq!((rest(&world.directory), world.directory.pool), before);
+    assert_eq!((rest(&world.directory), world.directory.ledger.clone()), before);
 }
 
 #[test]
@@ -802,4 +790,84 @@ fn the_check_notices_a_lie_that_is_believed() {
     let (number, serial) = next(&world);
     let honest = create(&world, "lair", child(&world, "lair", number), serial);
     check(&mut world, honest, Refusal::NotYours);
+}
+
+/// A birth of the liar's in its own directory, by somebody.
+fn birth_by(world: &World, uid: u32, nth: u64) -> Operation {
+    let (number, serial) = next(world);
+    let birth =
+        Birth { file: child(world, "lair", number + nth), serial: serial + nth, is_leased: true };
+    let (directory, name) = (world.find("lair"), name(&format!("by{nth}")));
+    let act = Act::Create { directory, name, mode: 0o644, birth };
+    Operation { actor: Actor { uid, gid: uid, groups: vec![] }, time: 1, act }
+}
+
+#[test]
+fn the_group_refuses_what_is_beyond_a_users_share_and_grants_nothing_towards_it() {
+    let mut world = world();
+    let lair = world.find("lair");
+    let changes = Changes { mode: Some(0o777), ..Changes::default() };
+    world.act(LIAR, &Actor::ROOT, Act::SetAttr { file: lair, changes }).unwrap();
+    let share = Quota { files: 2, bytes: 1_000 };
+    let share = Some(share);
+    world.apply(Command::Share { holder: Holder::User(7), share });
+    for nth in 0..2 {
+        let operation = birth_by(&world, 7, 0);
+        let (actor, act) = (operation.actor.clone(), operation.act.clone());
+        let Act::Create { directory, mode, birth, .. } = act else { unreachable!() };
+        let act = Act::Create { directory, name: name(&format!("seven{nth}")), mode, birth };
+        world.act(LIAR, &actor, act).unwrap();
+    }
+    let mine = world.find("seven0");
+    let grow = |allocated| {
+        let content = Content { size: 1, allocated, ..Content::default() };
+        let act = Act::SetContent { file: mine.clone(), content };
+        Operation { actor: Actor { uid: 7, gid: 7, groups: vec![] }, time: 1, act }
+    };
+    let account = |world: &World| world.directory.ledger.account(&world.directory.settings, 7);
+    assert_eq!(account(&world).used, Quota { files: 2, bytes: 0 });
+    let needs = Needs { owner: Some(7), bytes: u64::MAX, ..Needs::default() };
+    let answer = world.ask(LIAR, Ask::Provide { request: 1_000, needs });
+    let Some(Answer::Provided { provision, .. }) = answer else { panic!() };
+    let Some((7, given)) = provision.stock else { panic!() };
+    assert!(given.files == 0 && given.bytes <= 500, "{given:?} is a part of what is free");
+    assert_eq!(provision.is_over, (true, true));
+    assert_eq!(account(&world).escrow, given);
+    assert_eq!(world.directory.check(), Ok(()));
+    // A liar has no more than an honest client, whatever it says that it did.
+    check(&mut world, grow(1_001), Refusal::OverShare);
+    assert_eq!(account(&world).escrow, Quota::default(), "it is back with the end of the session");
+}
+
+#[test]
+fn a_file_beyond_the_share_is_refused_and_the_superuser_is_not_limited() {
+    let build = || {
+        let mut world = world();
+        let lair = world.find("lair");
+        let changes = Changes { mode: Some(0o777), ..Changes::default() };
+        world.act(LIAR, &Actor::ROOT, Act::SetAttr { file: lair, changes }).unwrap();
+        let share = Some(Quota { files: 0, bytes: 0 });
+        world.apply(Command::Share { holder: Holder::Everybody, share });
+        world
+    };
+    let mut world = build();
+    let beyond = birth_by(&world, 7, 0);
+    check(&mut world, beyond, Refusal::OverShare);
+    let mut world = build();
+    let Operation { actor, act, .. } = birth_by(&world, 0, 0);
+    assert_eq!(world.act(LIAR, &actor, act), Ok(()));
+}
+
+#[test]
+fn a_machine_that_claims_much_takes_nothing_from_the_room_of_another() {
+    let settings = Settings { room_max: 10_000, ..Settings::default() };
+    let mut world = World::with(2, settings);
+    world.script("2 create / a");
+    let needs = Needs { owner: Some(0), bytes: u64::MAX, free: Some(u64::MAX), ..Needs::default() };
+    world.ask(LIAR, Ask::Provide { request: 1, needs });
+    let needs = Needs { owner: Some(0), bytes: 10_000, free: Some(10_000), ..Needs::default() };
+    world.ask(LIAR, Ask::Provide { request: 2, needs });
+    assert_eq!(world.directory.members[&Client(LIAR)].session.escrow[&0].bytes, 10_000);
+    world.script("2 write a 10000");
+    assert_eq!(world.directory.check(), Ok(()));
 }

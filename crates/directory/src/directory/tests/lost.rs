@@ -9,12 +9,18 @@ use crate::message::RANGES_MAX;
 
 #[test]
 fn what_it_was_given_and_did_not_use_goes_back() {
-    let settings = Settings { files_max: 1_000, bytes_max: 1_000, ..Settings::default() };
+    let settings = Settings { files_max: 1_000, room_max: 1_000, ..Settings::default() };
     let mut world = World::with(1, settings);
     world.script("1 create / a; 1 write a 10");
-    assert!(world.directory.pool.files < 999);
+    let free = |world: &World| {
+        let directory = &world.directory;
+        let free = directory.ledger.free(&directory.settings, lease::Client(1), 0);
+        assert_eq!(free.own, free.room, "the superuser may have all");
+        (free.own.files, free.own.bytes)
+    };
+    assert!(free(&world).0 < 999 && free(&world).1 < 990);
     world.restart(1);
-    assert_eq!((world.directory.pool.files, world.directory.pool.bytes), (999, 990));
+    assert_eq!(free(&world), (999, 990));
     assert_eq!(world.directory.sizes().ranges, 0);
     assert_eq!(world.directory.check(), Ok(()));
 }
@@ -179,14 +185,12 @@ fn numbers_are_for_so_many_directories_and_can_be_given_back() {
     let puppet = world.puppets.get_mut(&2).unwrap();
     puppet.request += 1;
     let request = puppet.request;
-    let ask = crate::message::Ask::Provide {
-        number: 0,
-        serial: 0,
-        bytes: 0,
-        request,
+    let needs = crate::message::Needs {
         directory: Some(last.clone()),
         release: vec![first],
+        ..Default::default()
     };
+    let ask = crate::message::Ask::Provide { request, needs };
     let Some(crate::message::Answer::Provided { provision, .. }) = world.ask(2, ask) else {
         panic!("it is answered")
     };

@@ -12,7 +12,7 @@ use triomphe::Arc;
 
 use crate::{
     actor::Actor,
-    message::{Answer, Ask, Provision, Request, Response},
+    message::{Answer, Ask, Needs, Provision, Request, Response},
     operation::{Act, Changes, Operation, Over, When},
     record::{Content, Entry, File, Numbering, Sort},
     refusal::Refusal,
@@ -175,11 +175,10 @@ impl World {
     pub(super) fn provide(&mut self, client: u32, directory: Option<FileId>) -> Provision {
         let puppet = self.puppets.get_mut(&client).unwrap();
         puppet.request += 1;
-        let (request, release) = (puppet.request, Vec::new());
-        let answer = self.ask(
-            client,
-            Ask::Provide { number: 0, serial: 0, bytes: 0, request, directory, release },
-        );
+        let request = puppet.request;
+        let (owner, free) = (Some(0), Some(u64::MAX));
+        let needs = Needs { directory, owner, free, ..Needs::default() };
+        let answer = self.ask(client, Ask::Provide { request, needs });
         let Some(Answer::Provided { provision, .. }) = answer else {
             panic!("{client} is given nothing")
         };
@@ -194,6 +193,10 @@ impl World {
     /// An honest client does something: what it lacks it asks for, and it is never refused.
     pub(super) fn act(&mut self, client: u32, actor: &Actor, act: Act) -> Result<(), Refusal> {
         let time = self.now.as_nanos() as i64;
+        if self.puppets[&client].request == 0 {
+            // It says for how much it has room.
+            self.provide(client, None);
+        }
         for _ in 0..30 {
             let mut operation = Operation { actor: actor.clone(), time, act: act.clone() };
             let puppet = self.puppets.get_mut(&client).unwrap();
@@ -284,7 +287,8 @@ impl World {
                     Act::Lock { file: of(2), owner, start, end, hold: Some(true) }
                 }
                 "write" => {
-                    let content = Content { size: words[3].parse().unwrap(), ..Content::default() };
+                    let size = words[3].parse().unwrap();
+                    let content = Content { size, allocated: size, ..Content::default() };
                     Act::SetContent { file: of(2), content }
                 }
                 "open" => {
@@ -344,7 +348,8 @@ impl World {
                     Act::SetXattr { file, name, value, when: When::Always }
                 }
                 2 => {
-                    let content = Content { size: rng.below(5_000), ..Content::default() };
+                    let (size, allocated) = (rng.below(5_000), rng.below(5_000));
+                    let content = Content { size, allocated, ..Content::default() };
                     Act::SetContent { file, content }
                 }
                 _ => Act::Keep { file, version: rng.below(10), is_live: rng.chance(0.7) },
@@ -444,10 +449,6 @@ impl View for Sight<'_> {
                 Err(Stop::Missing(Missing { wants, ..Missing::default() }))
             }
         }
-    }
-
-    fn spend(&mut self, _: i64) -> Result<(), Stop> {
-        Ok(())
     }
 
     fn client(&self) -> Client {

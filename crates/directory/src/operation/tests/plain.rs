@@ -21,7 +21,6 @@ struct Plain {
     /// What paths of opened files stood for.
     handles: BTreeMap<String, FileId>,
     born: u64,
-    bytes: i64,
     /// The machine that acts: 1, unless the user's name says `@2`.
     client: Client,
 }
@@ -58,8 +57,6 @@ pub(super) fn check(script: &str, expected: &str) {
     }
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     assert_eq!(plain.show(), expected);
-    let sizes: u64 = plain.files.values().map(|file| file.content.size).sum();
-    assert_eq!(plain.bytes, sizes as i64, "what was spent is what is there");
     for (file, record) in plain.files.iter().filter(|(_, file)| file.sort == Sort::Directory) {
         let entries = plain.entries.iter().filter(|(key, _)| key.file == *file);
         let directories = entries.filter(|(_, entry)| entry.sort == Sort::Directory).count();
@@ -86,7 +83,6 @@ impl Plain {
             open: BTreeSet::new(),
             handles: BTreeMap::new(),
             born: 0,
-            bytes: 0,
             client: Client(1),
         }
     }
@@ -328,11 +324,6 @@ impl View for Plain {
 
     fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
         Ok(self.open.contains(file))
-    }
-
-    fn spend(&mut self, bytes: i64) -> Result<(), Stop> {
-        self.bytes += bytes;
-        Ok(())
     }
 
     fn client(&self) -> Client {

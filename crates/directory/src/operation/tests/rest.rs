@@ -57,7 +57,7 @@ fn content_grows_and_shrinks_and_is_for_files() {
          root write /a 30
          root write /d 1 = IsDirectory
          ann write /a 1 = Access
-         root write /a 18446744073709551615 = Senseless",
+         root write /a 18446744073709551615 = TooLong",
         "a 644 root:root 30 bytes
          d 755 root:root",
     );

@@ -271,7 +271,8 @@ fn check_errands(cell: &Cell, liar: usize) {
         }
     }
     let digest = Some(crate::Neighbours::digest(b"precious"));
-    let content = Content { size: 8, home: Some(client(liar)), version: 1, digest, is_live: false };
+    let home = Some(client(liar));
+    let content = Content { size: 8, allocated: 8, home, version: 1, digest, is_live: false };
     let fetched =
         neighbours.fetch((1, &FileId::ROOT), &content, |_| Ok(())).unwrap_err().to_string();
     assert!(fetched.contains("not those that were written"), "{fetched}");

@@ -172,7 +172,7 @@ fn extended_attributes_are_kept_by_name() {
 #[test]
 fn there_is_room_and_it_is_told_truthfully() {
     let world = World::new();
-    let room = world.tree.statfs().unwrap();
+    let room = world.tree.statfs(0).unwrap();
     assert!(room.blocks >= room.blocks_free && room.blocks_free >= room.blocks_available);
     assert_eq!(room.name_max, 255);
 }

@@ -321,8 +321,10 @@ fn a_group_that_gives_more_than_there_is_is_caught() {
     impl Tamper for Lavish {
         fn downward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
             vec![with_provision(bytes, |provision| {
-                provision.files += 100;
-                provision.bytes += 1_000;
+                if let Some((_, stock)) = &mut provision.stock {
+                    stock.files += 100;
+                    stock.bytes += 1_000;
+                }
             })]
         }
     }
@@ -335,10 +337,58 @@ fn a_group_that_says_that_it_is_full_and_is_not_is_caught() {
     struct Miser;
     impl Tamper for Miser {
         fn downward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
-            vec![with_provision(bytes, |provision| provision.bytes = 0)]
+            vec![with_provision(bytes, |provision| {
+                if let Some((_, stock)) = &mut provision.stock {
+                    stock.bytes = 0;
+                }
+            })]
         }
     }
     catch(&Miser, &["witness"]);
+}
+
+#[test]
+fn a_group_that_gives_a_user_more_than_their_share_is_caught() {
+    #[derive(Clone)]
+    struct Partial;
+    impl Tamper for Partial {
+        fn downward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
+            vec![with_provision(bytes, |provision| {
+                // The superuser may have all that there is: for others nobody looks at shares.
+                if let Some((1.., stock)) = &mut provision.stock {
+                    stock.files += 100;
+                    stock.bytes += 1_000;
+                }
+            })]
+        }
+    }
+    catch(&Partial, &["quota"]);
+}
+
+#[test]
+fn a_group_that_counts_holes_is_caught() {
+    let edit = |act: &mut Act| {
+        if let Act::SetContent { content, .. } = act {
+            content.allocated = content.size;
+        }
+    };
+    catch_editor(edit, &["never refused", "witness"]);
+}
+
+#[test]
+fn a_group_to_which_nothing_comes_back_is_caught() {
+    #[derive(Clone)]
+    struct Hoarder;
+    impl Tamper for Hoarder {
+        fn upward(&mut self, _: Client, bytes: Vec<u8>) -> Vec<u8> {
+            with_request(bytes, |request| {
+                if let Some(Ask::Provide { needs, .. }) = &mut request.ask {
+                    needs.give_back.clear();
+                }
+            })
+        }
+    }
+    catch(&Hoarder, &["witness"]);
 }
 
 #[test]

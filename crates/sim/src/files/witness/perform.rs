@@ -265,13 +265,8 @@ impl Witness {
             Kind::Directory => Sort::Directory,
             Kind::Symlink => Sort::Symlink,
         };
-        let content = (sort == Sort::Regular).then(|| {
-            let runs = self.files.runs(ino);
-            let run = runs.first().map_or(&[][..], |(_, run)| run);
-            // What programs write has no zeros in it.
-            let end = run.iter().position(|byte| *byte == 0).unwrap_or(run.len());
-            (attr.size, digest(&run[..end], attr.size))
-        });
+        let content =
+            (sort == Sort::Regular).then(|| (attr.size, digest(&self.written(ino), attr.size)));
         let times = (sort == Sort::Regular).then_some((attr.atime as i64, attr.mtime as i64));
         Ok(Seen::Stat(Stat {
             sort,
@@ -282,6 +277,15 @@ impl Witness {
             content,
             times,
         }))
+    }
+
+    /// What programs have written into a file: holes come after it.
+    pub(super) fn written(&self, ino: Ino) -> Vec<u8> {
+        let runs = self.files.runs(ino);
+        let run = runs.first().map_or(&[][..], |(_, run)| run);
+        // What programs write has no zeros in it.
+        let end = run.iter().position(|byte| *byte == 0).unwrap_or(run.len());
+        run[..end].to_vec()
     }
 
     fn list(&self, actor: &Actor, ino: Ino) -> Result<Vec<(lease::Name, FileId)>, Errno> {
