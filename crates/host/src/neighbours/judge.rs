@@ -90,6 +90,7 @@ impl Rights {
 impl Neighbours {
     /// What a machine is answered to any errand at all.
     pub(crate) fn ask_raw(&self, home: lease::Client, errand: &Errand) -> Answer {
-        self.ask_home_once(home, errand, super::PATIENCE, false).unwrap().1
+        let answer = self.ask_home_once(home, errand, super::PATIENCE, true);
+        answer.map_or_else(|failure| Answer::Refused(failure.to_string()), |(_, answer)| answer)
     }
 }
