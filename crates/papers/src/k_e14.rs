@@ -24,6 +24,11 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let hops: Vec<f64> = threshold.windows.iter().map(Tally::path).collect();
     let with_hops = correlation(&threshold.successes(), &hops);
     trial.number("threshold/correlation-with-hops", with_hops);
+    let over_time = |values: &[f64]| -> Vec<[f64; 2]> {
+        (0u32..).zip(values).map(|(minute, value)| [f64::from(minute), *value]).collect()
+    };
+    trial.curve("threshold/success", over_time(&threshold.successes()));
+    trial.curve("threshold/hops", over_time(&hops));
 
     let transfer = outcomes.get("transfer");
     let changes: Vec<f64> =
@@ -31,6 +36,8 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let churn: Vec<f64> =
         transfer.windows.iter().skip(1).map(|window| window.churn as f64).collect();
     trial.number("transfer/deviation", transfer.unrest());
+    trial.curve("transfer/success", over_time(&transfer.successes()));
+    trial.curve("transfer/churn", over_time(&churn));
     trial.number("transfer/correlation-of-change-and-churn", correlation(&changes, &churn));
     Ok(())
 }

@@ -53,7 +53,7 @@ struct Outcome {
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let course = Course {
         machines: trial.size("machines") as usize,
-        seconds: trial.size("seconds") as u32,
+        seconds: trial.duration("seconds") as u32,
         capacities: Capacities::Gnutella,
         lives: Lives::Pareto { mean: trial.constant("life_s"), correlation: 0.0 },
         skew: 0.0,

@@ -48,6 +48,11 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
             trial.number(format!("{name}/{when}/actions"), figures.actions());
         }
         trial.number(format!("{name}/minutes-to-be-back"), minutes_to_be_back(before, after));
+        let start = course.seconds / 4 / WINDOW;
+        let successes = [before.successes(), after.successes()].concat();
+        let minutes = (start..).map(|window| f64::from(window * WINDOW) / 60.0);
+        let points = minutes.zip(successes).map(|(minute, success)| [minute, success]);
+        trial.curve(format!("{name}/success"), points.collect());
     }
     let ((before, after), (passive, _)) = (result("active"), result("passive"));
     trial.truth("active/longer-ways", before.path() < after.path());

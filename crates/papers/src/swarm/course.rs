@@ -66,7 +66,7 @@ impl Course {
 
     /// As large as the plan says, without skew.
     fn new(trial: &Trial, capacities: Capacities, lives: Lives) -> Course {
-        let seconds = trial.size("seconds") as u32;
+        let seconds = trial.duration("seconds") as u32;
         let standard = Setup::default();
         let setup = Setup {
             rate: trial.constant("rate"),
