@@ -139,12 +139,14 @@ mod tests {
     use super::*;
     use crate::{find, gallery::Circumstances};
 
-    fn entry() -> (&'static Experiment, Report) {
+    type Entry = (&'static Experiment, Report);
+
+    fn entry() -> Entry {
         let experiment = find("D-E4").unwrap();
         (experiment, experiment.run(0.1, &mut |_| ()).unwrap())
     }
 
-    fn gallery(entries: &[(&'static Experiment, Report)]) -> Gallery<'_> {
+    fn gallery(entries: &[Entry]) -> Gallery<'_> {
         let circumstances = Circumstances {
             version: "1.2.3".into(),
             program: "abc".into(),
