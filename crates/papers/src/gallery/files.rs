@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{chart, markdown, page};
-use crate::{Expect, Experiment, Line, Outcome, Report, Value, Verdict};
+use crate::{EXPERIMENTS, Expect, Experiment, Line, Outcome, Report, Value, Verdict};
 
 /// All that a page is made of.
 pub struct Gallery<'a> {
@@ -45,6 +45,13 @@ pub(super) struct Picture {
 }
 
 impl Gallery<'_> {
+    /// Experiments that were not asked for, or are still to come.
+    pub(super) fn missing(&self) -> String {
+        let plans = EXPERIMENTS.iter().map(|experiment| experiment.plan().id);
+        let is_missing = |id: &String| self.entries.iter().all(|(_, report)| report.id != *id);
+        plans.filter(is_missing).collect::<Vec<_>>().join(", ")
+    }
+
     /// Files by their paths, all of them text.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files = vec![
@@ -120,14 +127,20 @@ pub(super) fn is_of_paper(line: &Line) -> bool {
 
 /// What came out of an experiment, in numbers.
 pub(super) fn counts(report: &Report) -> String {
-    let all = [Verdict::Holds, Verdict::Explained, Verdict::Differs, Verdict::NotJudged]
-        .map(|verdict| (report.count(verdict), verdict));
-    let said: Vec<String> = all
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, verdict)| format!("{count} {verdict}"))
-        .collect();
-    said.join(", ")
+    let all = [
+        (Verdict::Holds, "hold"),
+        (Verdict::Explained, "explained"),
+        (Verdict::Differs, "differ"),
+        (Verdict::NotJudged, "not judged"),
+    ];
+    let counted = all.map(|(verdict, word)| (report.count(verdict), word));
+    let said = counted.iter().filter(|(count, _)| *count > 0);
+    said.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The verdict on an experiment, as it stands alone.
+pub(super) fn outcome(report: &Report) -> String {
+    report.verdict.to_string().trim_start_matches("is ").to_owned()
 }
 
 /// How large a run was, and what it would take as large as the plan says.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::files::{Gallery, NOT_YET, cells, counts, is_of_paper, pictures, size};
+use super::files::{Gallery, NOT_YET, cells, counts, is_of_paper, outcome, pictures, size};
 
 pub(super) fn text(gallery: &Gallery) -> String {
     let mut text = String::new();
@@ -41,7 +41,7 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
             "| [{id}](#{anchor}) | {} | {} | **{}** | {} |",
             cell(&report.title),
             size(experiment, report),
-            report.verdict,
+            outcome(report),
             counts(report),
             id = report.id,
             anchor = report.id.to_lowercase(),
@@ -50,6 +50,9 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nNot here yet:\n")?;
     for (ids, why) in NOT_YET {
         writeln!(out, "- {ids}: {why}")?;
+    }
+    if !gallery.missing().is_empty() {
+        writeln!(out, "\nNot in this run: {}.", gallery.missing())?;
     }
     for (experiment, report) in gallery.entries {
         let plan = experiment.plan();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::files::{Gallery, NOT_YET, cells, counts, each, is_of_paper, pictures, size};
+use super::files::{Gallery, NOT_YET, cells, counts, each, is_of_paper, outcome, pictures, size};
 use crate::{Experiment, Line, Report};
 
 const STYLE: &str = include_str!("page.css");
@@ -52,7 +52,7 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
             "<tr><td><a href=\"#{id}\">{id}</a><td>{}<td>{}<td>{}<td>{}</tr>",
             escape(&report.title),
             escape(&size(experiment, report)),
-            badge(&report.verdict.to_string()),
+            badge(&outcome(report)),
             escape(&counts(report)),
             id = escape(&report.id),
         )?;
@@ -62,6 +62,9 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
         writeln!(out, "<li><b>{}</b>: {}</li>", escape(ids), escape(why))?;
     }
     writeln!(out, "</ul>")?;
+    if !gallery.missing().is_empty() {
+        writeln!(out, "<p>Not in this run: {}.</p>", escape(&gallery.missing()))?;
+    }
     for (experiment, report) in gallery.entries {
         section(experiment, report, out)?;
     }
@@ -73,7 +76,7 @@ fn section(experiment: &Experiment, report: &Report, out: &mut String) -> std::f
     writeln!(
         out,
         "<section id=\"{id}\"><h2>{id} {}</h2>\n<p class=\"of\">{}</p>\n<h3>{}</h3>\n<p>{}, {}; {}.</p>",
-        badge(&report.verdict.to_string()),
+        badge(&outcome(report)),
         escape(&counts(report)),
         escape(&plan.title),
         escape(&plan.paper),
