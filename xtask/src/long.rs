@@ -238,17 +238,15 @@ static RUNS: &[Run] = &[
     },
     Run {
         name: "papers",
-        shows: "our numbers beside the published ones",
+        shows: "our numbers beside the published ones, with three seeds, in days; goes on where it was interrupted",
         needs: &[],
-        words: "cargo run --release -p cli -- papers run D-E1 D-E3 D-E4 L-E1 L-E1b H-E1 H-E2 H-E3 H-E4 H-E5 \
-                H-E6 H-E7 H-E8 H-E9 H-E10 H-E11 H-E12",
+        words: "cargo run --release -p cli -- papers run all --full --out target/papers",
     },
     Run {
-        name: "papers-swarm",
-        shows: "our numbers beside those of the k-Choices paper",
+        name: "papers-quick",
+        shows: "the same in small networks, in a quarter of an hour",
         needs: &[],
-        words: "cargo run --release -p cli -- papers run K-E1 K-E2 K-E3 K-E4 K-E5 K-E6 K-E7 K-E8 K-E9 K-E10 \
-                K-E11 K-E12 K-E13 K-E14 K-E15 K-E16 K-E17 K-E18 K-E19",
+        words: "cargo run --release -p cli -- papers run all --quick --out target/papers-quick",
     },
 ];
 

@@ -22,17 +22,19 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         let mut farthest = 0.0f64;
         for bits in [8u32, 12, 16, 20] {
             trial.say(&format!("{groups} groups, {bits} bits a file"));
-            let mut best = (0.0, 0);
+            let (mut best, mut curve) = ((0.0, 0), Vec::new());
             for probes in PROBES {
                 let shape = Shape::new(files as u32 * bits, probes).expect("it is small");
                 let ours = hit_rate_one_by_one(&prints, shape);
                 let wrong = theory::wrong_with(bits.into(), probes.into());
                 let theory = theory::hit_exact(groups.into(), wrong);
                 farthest = farthest.max((ours - theory).abs());
+                curve.push([f64::from(probes), ours]);
                 if ours > best.0 {
                     best = (ours, probes);
                 }
             }
+            trial.curve(format!("{groups}/{bits}"), curve);
             let chosen = Shape::for_files(files as u64, bits);
             let at_best = hit_rate(&prints, |prints| bloom(chosen, prints));
             trial.number(format!("{groups}/{bits}/hit"), at_best);

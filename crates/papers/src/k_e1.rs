@@ -31,7 +31,12 @@ struct Outcome {
     utilisation_max: f64,
     utilisation_mean: f64,
     gap_max: f64,
+    /// A machine's part of the ring, by that of the mean machine, and its utilisation; some of them.
+    cloud: Vec<[f64; 2]>,
 }
+
+/// One machine in so many is drawn.
+const DRAWN: usize = 8;
 
 /// Measures the table.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
@@ -42,7 +47,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
             [cell("random", false), cell("balanced", true)]
         })
         .collect();
-    let seconds = trial.size("seconds") as u32;
+    let seconds = trial.duration("seconds") as u32;
     let [machines, points, capacity, rate] =
         ["machines", "points", "capacity", "rate"].map(|name| trial.constant(name));
     let seed = trial.rng().next_u64();
@@ -54,6 +59,7 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         trial.number(format!("{name}/success"), outcome.tally.success());
         if !cell.is_even {
             trial.number(format!("{name}/r2"), outcome.r2);
+            trial.curve(format!("{name}/cloud"), outcome.cloud.clone());
         }
     }
     let [random, balanced] = [&outcomes[0], &outcomes[1]];
@@ -95,6 +101,10 @@ fn measure(
         utilisation_max: most(&utilisations),
         utilisation_mean: utilisations.iter().sum::<f64>() / utilisations.len() as f64,
         gap_max: most(&shares),
+        cloud: {
+            let all = shares.iter().zip(&utilisations).step_by(DRAWN);
+            all.map(|(share, used)| [share * f64::from(machines), *used]).collect()
+        },
     }
 }
 

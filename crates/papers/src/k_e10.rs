@@ -47,12 +47,19 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let choices = trial.constant("choices") as u32;
     let policy = Policy { choices, gain_min: trial.constant("gain_min"), ..Policy::paper() };
     let stay_min = (trial.constant("stay_min") * f64::from(course.seconds)) as u32;
-    let skews = [("uniform", 0.0), ("zipf-1.2", 1.2)];
-    let tables = crew::all(trial, &skews, |(name, skew), progress| {
+    // An ablation: machines have to have more to do before they rest.
+    let wanting = Policy { lower: trial.constant("lower_wanting"), ..policy };
+    let runs = [
+        ("uniform", 0.0, policy),
+        ("zipf-1.2", 1.2, policy),
+        ("wanting/uniform", 0.0, wanting),
+        ("wanting/zipf-1.2", 1.2, wanting),
+    ];
+    let tables = crew::all(trial, &runs, |(name, skew, policy), progress| {
         progress.say(format!("{name} begins"));
-        table(course.with_skew(*skew), policy, stay_min)
+        table(course.with_skew(*skew), *policy, stay_min)
     });
-    for ((skew, _), table) in skews.iter().zip(tables) {
+    for ((skew, ..), table) in runs.iter().zip(tables) {
         for (class, activity) in &table {
             let rates = activity.rates();
             trial.number(format!("{skew}/{class}/machines"), f64::from(activity.machines));

@@ -25,7 +25,7 @@ const COLUMNS: [(&str, Column); 4] = [
 
 /// Measures the table.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
-    let seconds = trial.size("seconds");
+    let seconds = trial.duration("seconds");
     let [machines, runs] = ["machines", "runs"].map(|name| trial.constant(name));
     let mut rng = trial.rng();
     let (mut within, mut apart) = (Vec::new(), Vec::new());

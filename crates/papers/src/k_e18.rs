@@ -53,9 +53,10 @@ struct Outcome {
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let course = Course {
         machines: trial.size("machines") as usize,
-        seconds: trial.size("seconds") as u32,
+        seconds: trial.duration("seconds") as u32,
         capacities: Capacities::Gnutella,
         lives: Lives::Pareto { mean: trial.constant("life_s"), correlation: 0.0 },
+        burst: 1,
         skew: 0.0,
         points: trial.size("places") as usize,
         setup: Setup {
@@ -281,6 +282,7 @@ mod tests {
             seconds: 100,
             capacities: Capacities::Gnutella,
             lives: Lives::Pareto { mean: 300.0, correlation: 0.0 },
+            burst: 1,
             skew: 1e-9,
             points: 3_000,
             setup: Setup { rate: 20.0, activation: ACTIVATION, seed: 5, ..Setup::default() },

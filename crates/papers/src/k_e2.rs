@@ -15,8 +15,6 @@ use crate::{
 /// The numbers of choices; with one there is nothing to choose, and active is passive.
 const CHOICES: [u32; 7] = [1, 2, 4, 8, 16, 64, 256];
 const SKEWS: [(&str, f64); 2] = [("uniform", 0.0), ("zipf-1.2", 1.2)];
-/// The part of the paper's three hours after which balancing begins: 400 s.
-const ACTIVATION: u32 = 27;
 
 /// One point of the figure.
 struct Point {
@@ -28,7 +26,6 @@ struct Point {
 /// Measures the figure.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let course = Course::classes(trial, trial.constant("life_s"));
-    let course = course.with_activation(course.seconds / ACTIVATION);
     let points = points();
     let outcomes = crew::all(trial, &points, |point, progress| {
         measure(point, course.with_skew(point.skew), progress)

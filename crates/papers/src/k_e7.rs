@@ -25,7 +25,7 @@ struct Run {
 
 /// Measures the table, once with downloads as the paper says and once with as many octets as fit its totals.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
-    let seconds = trial.size("seconds") as u32;
+    let seconds = trial.duration("seconds") as u32;
     let [machines, choices, trials, literal, fitted] =
         ["machines", "choices", "trials", "octets", "octets_fitted"]
             .map(|name| trial.constant(name));

@@ -49,7 +49,12 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let smooth = |values: &[f64]| -> Vec<f64> {
         values.chunks(window as usize).map(|chunk| spread(chunk).0).collect()
     };
-    trial.number("correlation-of-means", correlation(&smooth(&estimates), &smooth(&averages)));
+    let curves = [("estimate", smooth(&estimates)), ("answered", smooth(&averages))];
+    trial.number("correlation-of-means", correlation(&curves[0].1, &curves[1].1));
+    for (name, points) in curves {
+        let points = (0u32..).zip(points).map(|(at, point)| [f64::from(at), point]);
+        trial.curve(name, points.collect());
+    }
     trial.number("estimate-mean", spread(&estimates).0);
     trial.number("success-mean", spread(&averages).0);
     trial.number("success-at-the-start", spread(&last[..last.len() / 10]).0);

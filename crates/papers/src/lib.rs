@@ -7,14 +7,18 @@
 //! Reading order: [`Plan`], [`Trial`], the judgement in `verdict`, [`Report`], then the experiments.
 //! To add one: a plan, a module, a `mod` line below and a line in `registry`.
 
+mod figure;
 mod plan;
 mod trial;
 
+mod sample;
 mod verdict;
 
 mod report;
 
 mod registry;
+
+mod gallery;
 
 mod l_e1;
 
@@ -65,9 +69,12 @@ mod h_e7;
 mod h_e8;
 mod h_e9;
 
+pub use figure::Figure;
+pub use gallery::{Circumstances, Gallery};
 pub use k_e13::live as live_as_peer;
-pub use plan::{Differs, Expect, Plan, Printed, Row};
+pub use plan::{Differs, Expect, Plan, Printed, Quick, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};
-pub use report::{Line, Report};
-pub use trial::{Failure, Trial, Value};
+pub use report::{Curve, Line, Report};
+pub use sample::Run;
+pub use trial::{Failure, Findings, Scale, Trial, Value};
 pub use verdict::{Outcome, Verdict};

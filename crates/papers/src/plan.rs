@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Figure, Scale};
+
 /// One experiment as its TOML file states it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,19 +20,43 @@ pub struct Plan {
     pub section: String,
     /// How the paper's words were read, and what was chosen where they leave a choice.
     pub about: String,
-    /// The seed of everything random.
-    pub seed: u64,
+    /// The first seed of everything random; none where nothing is left to chance.
+    pub seed: Option<u64>,
     /// Namespaces (the part of a measurement's name before the first slash) that a machine may lack.
     #[serde(default)]
     pub may_be_absent: Vec<String>,
     /// Sizes, which `--scale` multiplies.
     #[serde(default)]
     pub sizes: BTreeMap<String, u64>,
+    /// Durations, which `--scale-time` multiplies.
+    #[serde(default)]
+    pub durations: BTreeMap<String, u64>,
     /// Constants, which it does not.
     #[serde(default)]
     pub constants: BTreeMap<String, f64>,
+    /// How a quick run is made smaller, and what it takes.
+    #[serde(default)]
+    pub quick: Quick,
+    /// Minutes of a processor that a run at full size takes with one seed.
+    #[serde(default)]
+    pub full_minutes: f64,
     /// What is expected, in the order of the report.
     pub rows: Vec<Row>,
+    /// The paper's figures and tables, drawn from measurements.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+}
+
+/// A run that ends soon.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quick {
+    /// What sizes are multiplied by.
+    pub size: f64,
+    /// What durations are multiplied by.
+    pub time: f64,
+    /// Seconds of a processor that it takes with one seed.
+    pub seconds: f64,
 }
 
 /// One expectation. Several rows may judge the same measurement.
@@ -102,6 +128,13 @@ struct RawRow {
     note: String,
 }
 
+/// At full size, in no time.
+impl Default for Quick {
+    fn default() -> Quick {
+        Quick { size: 1.0, time: 1.0, seconds: 1.0 }
+    }
+}
+
 impl Plan {
     /// Reads a plan. The message says what is wrong with it.
     pub fn parse(text: &str) -> Result<Plan, String> {
@@ -112,7 +145,20 @@ impl Plan {
         for row in &plan.rows {
             plan.check_explanation(row)?;
         }
+        for figure in &plan.figures {
+            if let Some(fault) = figure.fault() {
+                return Err(format!("{} of plan {} {fault}", figure.of, plan.id));
+            }
+        }
+        if !plan.quick_scale().is_positive() {
+            return Err(format!("plan {} has a quick run of no size", plan.id));
+        }
         Ok(plan)
+    }
+
+    /// What a quick run multiplies its numbers by.
+    pub fn quick_scale(&self) -> Scale {
+        Scale { size: self.quick.size, time: self.quick.time }
     }
 
     /// Refuses an explanation that nothing shows.

@@ -1,6 +1,6 @@
 //! The list of experiments, and how one is run.
 
-use crate::{Failure, Plan, Report, Trial};
+use crate::{Failure, Plan, Report, Run, Scale, Trial};
 
 macro_rules! experiments {
     ($($module:ident $id:literal),* $(,)?) => {
@@ -63,14 +63,38 @@ impl Experiment {
         Plan::parse(self.plan).expect("a test parses every plan")
     }
 
-    /// Runs at this scale of the plan's sizes, which must be positive. `progress` is told what
-    /// goes on, for people who wait.
-    pub fn run(&self, scale: f64, progress: &mut dyn FnMut(&str)) -> Result<Report, Failure> {
+    /// What the plan was read from.
+    pub fn source(&self) -> &'static str {
+        self.plan
+    }
+
+    /// Runs once at this scale, which must be positive, with the plan's seed or with this one. `progress` is told
+    /// what goes on, for people who wait.
+    pub fn measure(
+        &self,
+        scale: Scale,
+        seed: Option<u64>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Run, Failure> {
         let plan = self.plan();
+        let seed = plan.seed.map(|own| seed.unwrap_or(own));
         let mut trial = Trial::new(&plan, scale, progress);
+        if let Some(seed) = seed {
+            trial = trial.with_seed(seed);
+        }
         (self.run)(&mut trial)?;
-        let findings = trial.finish();
-        Ok(Report::new(&plan, scale, &findings))
+        Ok(Run { seed, findings: trial.finish() })
+    }
+
+    /// Runs once with the plan's seed, and judges.
+    pub fn run(
+        &self,
+        scale: impl Into<Scale>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Report, Failure> {
+        let scale = scale.into();
+        let run = self.measure(scale, None, progress)?;
+        Ok(Report::new(&self.plan(), scale, &[run]))
     }
 }
 
@@ -90,6 +114,12 @@ pub(crate) mod tests {
         let report = find(id).unwrap().run(scale, &mut |_| ()).unwrap();
         assert_eq!(report.differing(), differing, "{report}");
         assert!(report.count(Verdict::Holds) > 0, "{report}");
+        for figure in find(id).unwrap().plan().figures {
+            for series in &figure.series {
+                let is_drawn = !figure.points(series, &report).is_empty();
+                assert!(is_drawn, "{series} in {}: {}", figure.of, figure.title);
+            }
+        }
         report
     }
 

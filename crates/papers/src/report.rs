@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::{
-    Differs, Expect, Outcome, Plan, Printed, Value, Verdict, trial::Findings, verdict::judge,
+    Differs, Expect, Outcome, Plan, Printed, Run, Scale, Value, Verdict, sample::Sample,
+    verdict::judge,
 };
 
 /// The outcome of an experiment.
@@ -17,14 +18,25 @@ pub struct Report {
     pub title: String,
     /// Where the paper reports it.
     pub section: String,
-    /// What the plan's sizes were multiplied by.
-    pub scale: f64,
-    /// The seed of everything random.
-    pub seed: u64,
+    /// What the plan's sizes and durations were multiplied by.
+    pub scale: Scale,
+    /// The seeds of everything random; none where nothing is left to chance.
+    pub seeds: Vec<u64>,
     /// The plan's rows in its order, then the measurements that no row judges.
     pub rows: Vec<Line>,
+    /// Points of figures that no row judges.
+    pub curves: Vec<Curve>,
     /// That of the worst row.
     pub verdict: Outcome,
+}
+
+/// Points of a figure, by name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    /// As the figure calls it.
+    pub name: String,
+    /// The means of all seeds, if all have the same places; else those of the first.
+    pub points: Vec<[f64; 2]>,
 }
 
 /// One row of a report.
@@ -34,8 +46,12 @@ pub struct Line {
     pub name: String,
     /// What the paper prints.
     pub paper: Option<Printed>,
-    /// What we measured.
+    /// What we measured: the mean over seeds, or whether it is so with every seed.
     pub ours: Option<Value>,
+    /// The interval in which the true mean lies with a probability of 95 %.
+    pub interval: Option<[f64; 2]>,
+    /// With each seed, if there are several.
+    pub each: Vec<Value>,
     /// What the plan expects.
     pub expected: Option<Expect>,
     /// Whether that came out.
@@ -47,40 +63,47 @@ pub struct Line {
 }
 
 impl Report {
-    pub(crate) fn new(plan: &Plan, scale: f64, findings: &Findings) -> Report {
+    /// Judges what came out. All runs are at this scale.
+    pub fn new(plan: &Plan, scale: Scale, runs: &[Run]) -> Report {
         let judged = plan.rows.iter().map(|row| {
-            let (ours, verdict, why) = judge(plan, row, scale, findings);
+            let (sample, verdict, why) = judge(plan, row, scale, runs);
+            let line = Line::unjudged(row.name.clone(), sample.as_ref());
             Line {
-                name: row.name.clone(),
                 paper: row.paper,
-                ours,
                 expected: Some(row.expect.clone()),
                 verdict,
                 differs: row.differs.clone(),
                 note: join(&[&why, &row.note]),
+                ..line
             }
         });
         let is_planned = |name: &str| plan.rows.iter().any(|row| row.name == name);
-        let rest = findings.measurements.iter().filter(|(name, _)| !is_planned(name));
-        let rest = rest.map(|(name, ours)| Line {
-            name: name.clone(),
-            paper: None,
-            ours: Some(*ours),
-            expected: None,
-            verdict: Verdict::Beside,
-            differs: None,
-            note: String::new(),
-        });
+        let all = runs.first().map(|run| &*run.findings.measurements).unwrap_or_default();
+        let rest = all
+            .iter()
+            .filter(|(name, _)| !is_planned(name))
+            .map(|(name, _)| Line::unjudged(name.clone(), Sample::gather(runs, name).as_ref()));
         let rows: Vec<Line> = judged.chain(rest).collect();
         Report {
             id: plan.id.clone(),
             title: plan.title.clone(),
             section: plan.section.clone(),
             scale,
-            seed: plan.seed,
+            seeds: runs.iter().filter_map(|run| run.seed).collect(),
             verdict: Outcome::of_rows(rows.iter().map(|row| row.verdict)),
             rows,
+            curves: curves(runs),
         }
+    }
+
+    /// The seeds and the scale, for people.
+    pub fn circumstances(&self) -> String {
+        let seeds = match *self.seeds {
+            [] => "without chance".into(),
+            [seed] => format!("seed {seed}"),
+            [first, .., last] => format!("seeds {first} to {last}"),
+        };
+        format!("{seeds}, {}", self.scale)
     }
 
     /// The report as one line of JSON.
@@ -97,6 +120,72 @@ impl Report {
     /// How many rows have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
+    }
+}
+
+fn curves(runs: &[Run]) -> Vec<Curve> {
+    let Some((first, others)) = runs.split_first() else { return Vec::new() };
+    let of_first = first.findings.curves.iter();
+    of_first
+        .map(|(name, points)| {
+            let of = |run: &Run| {
+                let found = run.findings.curves.iter().find(|(other, _)| other == name)?;
+                let is_alike = |(one, other): (&[f64; 2], &[f64; 2])| one[0] == other[0];
+                let fits =
+                    found.1.len() == points.len() && found.1.iter().zip(points).all(is_alike);
+                fits.then(|| found.1.clone())
+            };
+            let mut sum = points.clone();
+            let all: Option<Vec<_>> = others.iter().map(of).collect();
+            if let Some(all) = all {
+                let count = 1.0 + all.len() as f64;
+                all.iter().for_each(|other| {
+                    sum.iter_mut().zip(other).for_each(|(point, other)| point[1] += other[1]);
+                });
+                sum.iter_mut().for_each(|point| point[1] /= count);
+            }
+            Curve { name: name.clone(), points: sum }
+        })
+        .collect()
+}
+
+impl Line {
+    fn unjudged(name: String, sample: Option<&Sample>) -> Line {
+        let ours = sample.map(Sample::value);
+        let interval = sample.and_then(|sample| {
+            let (half, mean) = (sample.half_width()?, sample.value().number()?);
+            Some([mean - half, mean + half])
+        });
+        let several = sample.map(Sample::values).filter(|values| values.len() > 1);
+        Line {
+            name,
+            paper: None,
+            ours,
+            interval,
+            each: several.unwrap_or_default().to_vec(),
+            expected: None,
+            verdict: Verdict::Beside,
+            differs: None,
+            note: String::new(),
+        }
+    }
+
+    /// What we measured, for people: with how far the interval reaches, or with how many seeds it is so.
+    pub fn measured(&self) -> String {
+        let Some(ours) = self.ours else { return String::new() };
+        let held = self.each.iter().filter(|value| **value == Value::Truth(true)).count();
+        match (ours, self.interval) {
+            (Value::Number(mean), Some([low, _])) if low < mean => {
+                // Two digits say how sure it is.
+                let half = mean - low;
+                let digits = (1 - half.log10().floor() as i32).clamp(0, 4) as usize;
+                format!("{mean:.digits$} ± {half:.digits$}")
+            }
+            (Value::Truth(_), _) if !self.each.is_empty() && held < self.each.len() => {
+                format!("{held} of {}", self.each.len())
+            }
+            _ => ours.to_string(),
+        }
     }
 }
 
@@ -122,7 +211,7 @@ fn cells<'a>(line: &'a Line, notes: &mut Vec<&'a str>) -> [String; 5] {
     [
         line.name.clone(),
         line.paper.map(|paper| paper.to_string()).unwrap_or_default(),
-        line.ours.map(|ours| ours.to_string()).unwrap_or_default(),
+        line.measured(),
         line.verdict.to_string(),
         format!("{expected} {mark}").trim().to_owned(),
     ]
@@ -131,7 +220,7 @@ fn cells<'a>(line: &'a Line, notes: &mut Vec<&'a str>) -> [String; 5] {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}  {}", self.id, self.title)?;
-        writeln!(f, "{}, seed {}, scale {}\n", self.section, self.seed, self.scale)?;
+        writeln!(f, "{}, {}\n", self.section, self.circumstances())?;
         let mut notes = Vec::new();
         let mut table =
             vec![["measurement", "paper", "ours", "verdict", "expected"].map(String::from)];
@@ -168,6 +257,7 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Findings;
 
     fn report() -> Report {
         let plan = Plan::parse(
@@ -191,8 +281,9 @@ mod tests {
                 ("a/wide".into(), Value::Number(4.0)),
             ],
             absent: [("list".into(), "no list here".into())].into(),
+            ..Findings::default()
         };
-        Report::new(&plan, 1.0, &findings)
+        Report::new(&plan, Scale::FULL, &[Run { seed: Some(7), findings }])
     }
 
     #[test]
@@ -229,27 +320,62 @@ X-E1 differs: 2 hold, 1 differ as explained, 1 differ, 1 not judged; 0 as before
         assert_eq!(
             json,
             serde_json::json!({
-                "id": "X-E1", "title": "Bits", "section": "§1", "scale": 1.0, "seed": 7,
-                "verdict": "differs",
+                "id": "X-E1", "title": "Bits", "section": "§1",
+                "scale": {"size": 1.0, "time": 1.0}, "seeds": [7],
+                "verdict": "differs", "curves": [],
                 "rows": [
                     {"name": "a/mean", "paper": 52.0, "ours": 46.3, "differs": null,
+                     "interval": null, "each": [],
                      "expected": {"band": [36.0, 60.0]}, "verdict": "holds", "note": ""},
                     {"name": "a/max", "paper": null, "ours": 100.0, "differs": null,
+                     "interval": null, "each": [],
                      "expected": {"pin": 107.0}, "verdict": "differs", "note": "pinned"},
                     {"name": "list/mean", "paper": null, "ours": null, "differs": null,
+                     "interval": null, "each": [],
                      "expected": {"exact": 1.0}, "verdict": "not judged", "note": "no list here"},
                     {"name": "a/falls", "paper": null, "ours": true, "differs": null,
+                     "interval": null, "each": [],
                      "expected": {"shape": "it falls"}, "verdict": "holds", "note": ""},
                     {"name": "a/wide", "paper": [1.0, 2.0], "ours": 4.0,
+                     "interval": null, "each": [],
                      "expected": {"band": [1.0, 3.0]}, "verdict": "explained",
                      "differs": {"why": "it is wide", "shown_by": "a/falls"},
                      "note": "it is wide, as a/falls shows"},
                     {"name": "a/extra", "paper": null, "ours": 0.5, "differs": null,
+                     "interval": null, "each": [],
                      "expected": null, "verdict": "beside", "note": ""},
                     {"name": "a/spare", "paper": null, "ours": true, "differs": null,
+                     "interval": null, "each": [],
                      "expected": null, "verdict": "beside", "note": ""},
                 ],
             })
         );
+    }
+
+    #[test]
+    fn several_seeds_have_a_mean_an_interval_and_each_of_them() {
+        let plan = Plan::parse(
+            "id = 'X-E1'\ntitle = ''\npaper = ''\nsection = '§1'\nabout = ''\nseed = 7
+             [[rows]]\nname = 'mean'\nband = [1, 3]\n[[rows]]\nname = 'falls'\nshape = 'it falls'",
+        )
+        .unwrap();
+        let run = |(seed, number, truth): (u64, f64, bool)| {
+            let number = ("mean".into(), Value::Number(number));
+            let measurements = vec![number, ("falls".into(), Value::Truth(truth))];
+            let findings = Findings { measurements, ..Findings::default() };
+            Run { seed: Some(seed), findings }
+        };
+        let runs = [(7, 1.9, true), (8, 2.0, true), (9, 2.1, false)].map(run);
+        let scale = Scale { size: 0.5, time: 0.1 };
+        let report = Report::new(&plan, scale, &runs);
+        assert_eq!(report.circumstances(), "seeds 7 to 9, scale 0.5, durations 0.1");
+        assert_eq!(report.rows[0].measured(), "2.00 ± 0.25");
+        assert_eq!(report.rows[0].each, [1.9, 2.0, 2.1].map(Value::Number));
+        assert_eq!(
+            (report.rows[0].verdict, report.rows[1].verdict),
+            (Verdict::Holds, Verdict::Differs)
+        );
+        assert_eq!(report.rows[1].measured(), "2 of 3");
+        assert_eq!(Report::new(&plan, scale, &runs[..1]).rows[0].measured(), "1.9");
     }
 }

@@ -3,18 +3,33 @@
 use std::{collections::BTreeMap, fmt};
 
 use base::{Rng, TooLong};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Plan, Printed};
 
 /// What was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A number, rounded to four decimals so that it can be pinned.
     Number(f64),
     /// Whether a relation holds.
     Truth(bool),
+}
+
+impl Value {
+    /// With four decimals.
+    pub(crate) fn rounded(number: f64) -> Value {
+        Value::Number((number * 1e4).round() / 1e4)
+    }
+
+    /// The number, if it is one.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(number),
+            Value::Truth(_) => None,
+        }
+    }
 }
 
 /// The world let an experiment down.
@@ -31,42 +46,103 @@ pub enum Failure {
     TooLong(TooLong),
 }
 
-/// What an experiment found.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
+/// What a run multiplies the plan's numbers by. Durations apart from the rest: a network of a tenth of the machines
+/// that lives as long is the same experiment in small, and one that lives for a tenth of the time is another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// Of how many there are.
+    pub size: f64,
+    /// Of how long it lasts.
+    pub time: f64,
+}
+
+/// What an experiment found with one seed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
     /// In the order of arrival; no name occurs twice.
     pub(crate) measurements: Vec<(String, Value)>,
+    /// What was measured over time, or along something else, for figures alone: no row judges them.
+    pub(crate) curves: Vec<(String, Vec<[f64; 2]>)>,
     /// Namespaces that this machine lacks, and what would bring them.
     pub(crate) absent: BTreeMap<String, String>,
+}
+
+impl Findings {
+    /// What was measured by this name.
+    pub(crate) fn value(&self, name: &str) -> Option<Value> {
+        let found = self.measurements.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| *value)
+    }
 }
 
 /// A run under way.
 pub struct Trial<'a> {
     plan: &'a Plan,
-    scale: f64,
+    scale: Scale,
+    seed: Option<u64>,
     progress: &'a mut dyn FnMut(&str),
     findings: Findings,
 }
 
+impl Scale {
+    /// As the plan says.
+    pub const FULL: Scale = Scale { size: 1.0, time: 1.0 };
+
+    /// Whether it changes nothing.
+    pub fn is_full(self) -> bool {
+        self == Scale::FULL
+    }
+
+    /// Whether both are positive numbers.
+    pub fn is_positive(self) -> bool {
+        [self.size, self.time].iter().all(|factor| factor.is_finite() && *factor > 0.0)
+    }
+}
+
+/// The same of everything.
+impl From<f64> for Scale {
+    fn from(factor: f64) -> Scale {
+        Scale { size: factor, time: factor }
+    }
+}
+
 impl<'a> Trial<'a> {
-    pub(crate) fn new(plan: &'a Plan, scale: f64, progress: &'a mut dyn FnMut(&str)) -> Trial<'a> {
-        assert!(scale.is_finite() && scale > 0.0, "a scale is positive");
-        Trial { plan, scale, progress, findings: Findings::default() }
+    /// With the plan's seed.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        scale: impl Into<Scale>,
+        progress: &'a mut dyn FnMut(&str),
+    ) -> Trial<'a> {
+        let scale = scale.into();
+        assert!(scale.is_positive(), "a scale is positive");
+        Trial { plan, scale, seed: plan.seed, progress, findings: Findings::default() }
+    }
+
+    /// The same with another seed. Where nothing is left to chance, none makes a difference.
+    pub(crate) fn with_seed(self, seed: u64) -> Trial<'a> {
+        Trial { seed: self.seed.map(|_| seed), ..self }
     }
 
     pub(crate) fn finish(self) -> Findings {
         self.findings
     }
 
-    /// The plan's chance. Each call starts the same stream again.
+    /// The chance of this run. Each call starts the same stream again.
     pub fn rng(&self) -> Rng {
-        Rng::new(self.plan.seed)
+        Rng::new(self.seed.expect("a plan without a seed leaves nothing to chance"))
     }
 
     /// A size of the plan at the scale of this run; at least one.
     pub fn size(&self, name: &str) -> u64 {
         let size = *self.plan.sizes.get(name).expect("the plan states every size");
-        ((size as f64 * self.scale).round() as u64).max(1)
+        scaled(size, self.scale.size)
+    }
+
+    /// A duration of the plan at the scale of this run; at least one.
+    pub fn duration(&self, name: &str) -> u64 {
+        let duration = *self.plan.durations.get(name).expect("the plan states every duration");
+        scaled(duration, self.scale.time)
     }
 
     /// A constant of the plan.
@@ -85,8 +161,8 @@ impl<'a> Trial<'a> {
 
     /// A number that has been measured.
     pub(crate) fn measured(&self, name: &str) -> f64 {
-        match self.findings.measurements.iter().find(|(other, _)| other == name) {
-            Some((_, Value::Number(number))) => *number,
+        match self.findings.value(name) {
+            Some(Value::Number(number)) => number,
             _ => panic!("{name} has not been measured"),
         }
     }
@@ -94,7 +170,7 @@ impl<'a> Trial<'a> {
     /// What a whole of this many becomes at the scale of this run: at least one, and no more than the
     /// whole.
     pub fn scaled_part(&self, whole: u64) -> u64 {
-        ((whole as f64 * self.scale).round() as u64).max(1).min(whole)
+        scaled(whole, self.scale.size).min(whole)
     }
 
     /// Tells people what goes on.
@@ -104,12 +180,17 @@ impl<'a> Trial<'a> {
 
     /// Notes a number.
     pub fn number(&mut self, name: impl Into<String>, value: f64) {
-        self.note(name.into(), Value::Number((value * 1e4).round() / 1e4));
+        self.note(name.into(), Value::rounded(value));
     }
 
     /// Notes whether a relation holds.
     pub fn truth(&mut self, name: impl Into<String>, holds: bool) {
         self.note(name.into(), Value::Truth(holds));
+    }
+
+    /// Notes points of a figure.
+    pub fn curve(&mut self, name: impl Into<String>, points: Vec<[f64; 2]>) {
+        self.findings.curves.push((name.into(), points));
     }
 
     /// Notes that this machine lacks a namespace, and what would bring it.
@@ -121,6 +202,20 @@ impl<'a> Trial<'a> {
         let is_new = self.findings.measurements.iter().all(|(other, _)| *other != name);
         assert!(is_new, "{name} is measured twice");
         self.findings.measurements.push((name, value));
+    }
+}
+
+fn scaled(number: u64, factor: f64) -> u64 {
+    ((number as f64 * factor).round() as u64).max(1)
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.size == self.time {
+            write!(f, "scale {}", self.size)
+        } else {
+            write!(f, "scale {}, durations {}", self.size, self.time)
+        }
     }
 }
 
@@ -158,7 +253,7 @@ mod tests {
     fn plan() -> Plan {
         Plan::parse(
             "id = 'X-E1'\ntitle = ''\npaper = ''\nsection = ''\nabout = ''\nseed = 7
-             [sizes]\nfiles = 100\n[constants]\nshape = 0.5\n[[rows]]\nname = 'a'\nexact = 1",
+             [sizes]\nfiles = 100\n[durations]\nseconds = 60\n[constants]\nshape = 0.5\n[[rows]]\nname = 'a'\nexact = 1",
         )
         .unwrap()
     }
@@ -172,6 +267,27 @@ mod tests {
             assert_eq!((trial.size("files"), trial.constant("shape")), (files, 0.5));
             assert_eq!(trial.scaled_part(100), files.min(100));
         }
+    }
+
+    #[test]
+    fn durations_are_scaled_apart() {
+        let plan = plan();
+        let mut quiet = |_: &str| ();
+        let trial = Trial::new(&plan, Scale { size: 0.5, time: 0.1 }, &mut quiet);
+        assert_eq!((trial.size("files"), trial.duration("seconds")), (50, 6));
+    }
+
+    #[test]
+    fn another_seed_is_another_chance_and_without_one_there_is_none() {
+        let mut plan = plan();
+        let first = |plan: &Plan, seed: u64| {
+            let mut quiet = |_: &str| ();
+            Trial::new(plan, 1.0, &mut quiet).with_seed(seed).rng().next_u64()
+        };
+        assert_eq!(first(&plan, 7), first(&plan, 7));
+        assert_ne!(first(&plan, 7), first(&plan, 8));
+        plan.seed = None;
+        assert!(std::panic::catch_unwind(|| first(&plan, 7)).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Differs, Expect, Plan, Row, Value, plan::namespace, trial::Findings};
+use crate::{Differs, Expect, Plan, Row, Run, Scale, Value, plan::namespace, sample::Sample};
 
 /// Whether what came out is what a row expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -88,49 +88,77 @@ impl Outcome {
     }
 }
 
-/// Judges one row: what was measured, the verdict, and why if that is not plain.
+/// Judges one row by all runs: what was measured, the verdict, and why if that is not plain.
 pub(crate) fn judge(
     plan: &Plan,
     row: &Row,
-    scale: f64,
-    findings: &Findings,
-) -> (Option<Value>, Verdict, String) {
-    let measured = findings.measurements.iter().find(|(name, _)| *name == row.name);
-    let Some(&(_, ours)) = measured else {
-        let (verdict, why) = judge_missing(plan, row, findings);
+    scale: Scale,
+    runs: &[Run],
+) -> (Option<Sample>, Verdict, String) {
+    let of_pin: Vec<Run>;
+    let runs = if matches!(row.expect, Expect::Pin(_)) {
+        of_pin = runs.iter().filter(|run| run.seed == plan.seed).cloned().collect();
+        if of_pin.is_empty() {
+            let seed = plan.seed.unwrap_or_default();
+            return (None, Verdict::NotJudged, format!("it is pinned for seed {seed}"));
+        }
+        &of_pin
+    } else {
+        runs
+    };
+    let Some(sample) = Sample::gather(runs, &row.name) else {
+        let (verdict, why) = judge_missing(plan, row, runs);
         return (None, verdict, why);
     };
-    let (verdict, why) = if row.full_size && scale != 1.0 {
+    let (verdict, why) = if row.full_size && !scale.is_full() {
         (Verdict::NotJudged, "judged at scale 1 only".into())
     } else {
-        match (meets(&row.expect, ours), &row.expect) {
+        match (meets(&row.expect, &sample), &row.expect) {
             (Some(true), Expect::Pin(_)) => (Verdict::AsBefore, String::new()),
-            (Some(true), _) => (Verdict::Holds, String::new()),
-            (Some(false), _) => judge_difference(plan, row, scale, findings),
+            (Some(true), _) => (Verdict::Holds, doubt(&row.expect, &sample)),
+            (Some(false), _) => judge_difference(plan, row, scale, runs),
             (None, _) => {
                 (Verdict::Differs, "the plan and the code disagree on what this is".into())
             }
         }
     };
-    (Some(ours), verdict, why)
+    (Some(sample), verdict, why)
 }
 
-/// Whether a value is as expected; `None` if it is of another kind.
-fn meets(expect: &Expect, ours: Value) -> Option<bool> {
-    match (expect, ours) {
+/// Whether a measurement is as expected; `None` if it is of another kind. A band is for the mean of all seeds; an exact
+/// number and a relation are for each of them.
+fn meets(expect: &Expect, sample: &Sample) -> Option<bool> {
+    match (expect, sample.value()) {
         (Expect::Shape(_), Value::Truth(truth)) => Some(truth),
-        (expect, Value::Number(number)) => expect.admits(number),
+        (Expect::Band(..), Value::Number(mean)) => expect.admits(mean),
+        (expect, Value::Number(_)) => {
+            let admitted = sample.values().iter().map(|value| expect.admits(value.number()?));
+            admitted.collect::<Option<Vec<bool>>>().map(|all| all.into_iter().all(|is| is))
+        }
         (_, Value::Truth(_)) => None,
     }
 }
 
-/// A difference is explained if the plan expects it, and what shows its cause holds in this very run.
-fn judge_difference(plan: &Plan, row: &Row, scale: f64, findings: &Findings) -> (Verdict, String) {
+/// What is to be said where the mean lies in the band and the true one might not.
+fn doubt(expect: &Expect, sample: &Sample) -> String {
+    let (Expect::Band(low, high), Value::Number(mean)) = (expect, sample.value()) else {
+        return String::new();
+    };
+    let half = sample.half_width().unwrap_or_default();
+    if mean - half < *low || *high < mean + half {
+        "the interval reaches beyond what holds".into()
+    } else {
+        String::new()
+    }
+}
+
+/// A difference is explained if the plan expects it, and what shows its cause holds in these very runs.
+fn judge_difference(plan: &Plan, row: &Row, scale: Scale, runs: &[Run]) -> (Verdict, String) {
     let Some(Differs { why, shown_by }) = &row.differs else {
         return (Verdict::Differs, String::new());
     };
     let shown = plan.rows.iter().filter(|other| other.name == *shown_by);
-    let mut shown = shown.map(|other| judge(plan, other, scale, findings).1);
+    let mut shown = shown.map(|other| judge(plan, other, scale, runs).1);
     if shown.all(|verdict| verdict == Verdict::Holds) {
         (Verdict::Explained, format!("{why}, as {shown_by} shows"))
     } else {
@@ -138,9 +166,9 @@ fn judge_difference(plan: &Plan, row: &Row, scale: f64, findings: &Findings) -> 
     }
 }
 
-fn judge_missing(plan: &Plan, row: &Row, findings: &Findings) -> (Verdict, String) {
+fn judge_missing(plan: &Plan, row: &Row, runs: &[Run]) -> (Verdict, String) {
     let namespace = namespace(&row.name);
-    match findings.absent.get(namespace) {
+    match runs.iter().find_map(|run| run.findings.absent.get(namespace)) {
         None => (Verdict::Differs, "not measured".into()),
         Some(why) if plan.may_be_absent.iter().any(|name| name == namespace) => {
             (Verdict::NotJudged, why.clone())
@@ -152,6 +180,7 @@ fn judge_missing(plan: &Plan, row: &Row, findings: &Findings) -> (Verdict, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Findings;
 
     const TRUTH: Value = Value::Truth(true);
     const LIE: Value = Value::Truth(false);
@@ -175,7 +204,9 @@ mod tests {
         findings.measurements.extend(ours.map(|ours| (row.name.clone(), ours)));
         findings.absent.insert("list".into(), "no list".into());
         findings.absent.insert("tree".into(), "no tree".into());
-        let (value, verdict, why) = judge(&plan, row, scale, &findings);
+        let runs = [Run { seed: plan.seed, findings }];
+        let (sample, verdict, why) = judge(&plan, row, scale.into(), &runs);
+        let value = sample.map(|sample| sample.value());
         assert_eq!(format!("{value:?}"), format!("{ours:?}"));
         let colon = if why.is_empty() { "" } else { ": " };
         assert_eq!(format!("{verdict}{colon}{why}"), expected);
@@ -249,6 +280,50 @@ mod tests {
         check(row, Some(TRUTH), 1.0, "differs: the plan and the code disagree on what this is");
     }
 
+    /// Judges a row when seeds 1, 2, … have brought these.
+    #[track_caller]
+    fn check_seeds(row: &str, values: &[Value], expected: &str) {
+        let plan = plan(row);
+        let run = |(at, value): (usize, &Value)| {
+            let measurements = vec![(plan.rows[0].name.clone(), *value)];
+            let findings = Findings { measurements, ..Findings::default() };
+            Run { seed: Some(1 + at as u64), findings }
+        };
+        let runs: Vec<Run> = values.iter().enumerate().map(run).collect();
+        let (_, verdict, why) = judge(&plan, &plan.rows[0], Scale::FULL, &runs);
+        let colon = if why.is_empty() { "" } else { ": " };
+        assert_eq!(format!("{verdict}{colon}{why}"), expected);
+    }
+
+    #[test]
+    fn a_band_is_for_the_mean_of_all_seeds_and_their_interval_casts_doubt_on_it() {
+        let row = "name = 'a/x'\nband = [4, 6]";
+        let numbers = |numbers: [f64; 3]| numbers.map(Value::Number);
+        check_seeds(row, &numbers([5.0, 5.1, 4.9]), "holds");
+        let doubt = "holds: the interval reaches beyond what holds";
+        check_seeds(row, &numbers([3.0, 5.0, 7.0]), doubt);
+        check_seeds(row, &numbers([5.0, 6.0, 7.5]), "differs");
+    }
+
+    #[test]
+    fn a_relation_and_an_exact_number_are_for_every_seed() {
+        check_seeds("name = 'a/x'\nshape = 'it falls'", &[TRUTH, TRUTH], "holds");
+        check_seeds("name = 'a/x'\nshape = 'it falls'", &[TRUTH, LIE], "differs");
+        let row = "name = 'a/x'\nexact = 2";
+        check_seeds(row, &[Value::Number(2.0), Value::Number(2.0)], "holds");
+        check_seeds(row, &[Value::Number(1.0), Value::Number(3.0)], "differs");
+    }
+
+    #[test]
+    fn a_pin_is_for_the_seed_that_it_was_made_with() {
+        let row = "name = 'a/x'\npin = 2";
+        check_seeds(row, &[Value::Number(2.0), Value::Number(3.0)], "as before");
+        check_seeds(row, &[Value::Number(3.0), Value::Number(2.0)], "differs");
+        let plan = plan(row);
+        let (_, verdict, why) = judge(&plan, &plan.rows[0], Scale::FULL, &[]);
+        assert_eq!((verdict, &*why), (Verdict::NotJudged, "it is pinned for seed 1"));
+    }
+
     #[test]
     fn an_expected_difference_is_explained_only_if_its_cause_is_shown() {
         let rows = "name = 'a/x'\nband = [0, 1]\ndiffers = { why = 'so', shown_by = 'a/y' }
@@ -260,7 +335,8 @@ mod tests {
             findings.measurements.push(("a/x".into(), Value::Number(ours)));
             let shown = shown.map(|shown| ("a/y".into(), Value::Truth(shown)));
             findings.measurements.extend(shown);
-            judge(&plan, &plan.rows[0], 0.5, &findings).1
+            let runs = [Run { seed: Some(1), findings }];
+            judge(&plan, &plan.rows[0], 0.5.into(), &runs).1
         };
         assert_eq!(judged(0.5, Some(true), false), Verdict::Holds, "not expected, and better");
         assert_eq!(judged(2.0, Some(true), false), Verdict::Explained);

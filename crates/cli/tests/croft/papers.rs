@@ -60,7 +60,8 @@ fn a_small_run_says_the_same_in_both_forms() {
     assert_eq!(lines.len(), 1, "one experiment, one line");
     let report: Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!(report["id"], "D-E1");
-    assert_eq!(report["scale"], 0.001);
+    assert_eq!(report["scale"], serde_json::json!({"size": 0.001, "time": 0.001}));
+    assert_eq!(report["seeds"], serde_json::json!([2]));
     assert_eq!(report["verdict"], "partial");
     let rows = report["rows"].as_array().unwrap();
     let directories = rows.iter().find(|row| row["name"] == "desktop/directories").unwrap();
@@ -74,6 +75,56 @@ fn a_small_run_says_the_same_in_both_forms() {
         assert_eq!(line.split_whitespace().next(), row["name"].as_str());
         assert!(line.contains(row["verdict"].as_str().unwrap()), "{line}");
     }
+}
+
+#[test]
+fn several_seeds_are_judged_by_their_mean() {
+    let run = ["papers", "run", "H-E2", "--scale", "0.01", "--seeds", "3", "--seed", "5", "--json"];
+    let report: Value = serde_json::from_slice(&croft(&run).stdout).unwrap();
+    assert_eq!(report["seeds"], serde_json::json!([5, 6, 7]));
+    let rows = report["rows"].as_array().unwrap();
+    let hit = rows.iter().find(|row| row["name"] == "100/8/hit").unwrap();
+    let number = |value: &Value| value.as_f64().unwrap();
+    let each: Vec<f64> = hit["each"].as_array().unwrap().iter().map(number).collect();
+    assert_eq!(each.len(), 3);
+    assert!((each.iter().sum::<f64>() / 3.0 - number(&hit["ours"])).abs() < 1e-4, "{hit}");
+    let [low, high] = [0, 1].map(|end| number(&hit["interval"][end]));
+    assert!(low < number(&hit["ours"]) && number(&hit["ours"]) < high, "{hit}");
+}
+
+#[test]
+fn where_nothing_is_left_to_chance_one_run_is_enough() {
+    let run = ["papers", "run", "D-E4", "--seeds", "3", "--seed", "5", "--json"];
+    let report: Value = serde_json::from_slice(&croft(&run).stdout).unwrap();
+    assert_eq!(report["seeds"], serde_json::json!([]));
+}
+
+#[test]
+fn a_page_is_written_and_what_was_run_is_not_run_again() {
+    let folder = std::env::temp_dir().join(format!("croft-page-{}", std::process::id()));
+    let out = folder.to_str().unwrap();
+    let run = || {
+        let args =
+            ["papers", "run", "H-E2", "D-E4", "--scale", "0.01", "--seeds", "2", "--out", out];
+        assert_eq!(croft(&args).status.code(), Some(3), "rows were not judged");
+        let kept = ["H-E2-1", "H-E2-2", "D-E4"].map(|run| {
+            let path = folder.join("runs").join(run).with_extension("json");
+            std::fs::metadata(path).unwrap().modified().unwrap()
+        });
+        let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
+        (kept, read("index.html"), read("README.md"), read("results.json"))
+    };
+    let first = run();
+    assert_eq!(run(), first);
+    let (_, html, markdown, json) = first;
+    assert!(html.contains("<svg") && html.contains("id=\"H-E2\""), "{html}");
+    assert!(
+        markdown.contains("(figures/H-E2-1.svg)") && folder.join("figures/H-E2-1.svg").exists()
+    );
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["experiments"][1]["id"], "D-E4");
+    assert!(json["circumstances"]["command"].as_str().unwrap().contains("--seeds 2"), "{json}");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

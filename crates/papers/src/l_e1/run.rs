@@ -20,7 +20,7 @@ struct Pair {
 /// Measures all three.
 pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let settings = Settings::default();
-    let time = Duration::from_secs(trial.size("seconds"));
+    let time = Duration::from_secs(trial.duration("seconds"));
     let setup = Setup {
         settings,
         is_throttled: true,
@@ -152,7 +152,7 @@ fn is_within(meters: &Meters, setup: Setup) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Outcome, Report, Value, Verdict, find};
+    use crate::{Outcome, Report, Run, Scale, Value, Verdict, find};
 
     fn measure(scale: f64) -> Vec<(String, Value)> {
         let plan = find("L-E1").unwrap().plan();
@@ -228,7 +228,8 @@ mod tests {
         let mut trial = Trial::new(&plan, 1.0, &mut quiet);
         let (pair, setup) = small(false, false);
         disk_limited(&mut trial, &pair, setup);
-        let report = Report::new(&plan, 1.0, &trial.finish());
+        let report =
+            Report::new(&plan, Scale::FULL, &[Run { seed: plan.seed, findings: trial.finish() }]);
         let differs = |name: &str| {
             report.rows.iter().any(|row| row.name == name && row.verdict == Verdict::Differs)
         };

@@ -6,7 +6,7 @@ use base::Rng;
 use super::{
     network::Network,
     popularity::Popularity,
-    population::{Capacities, Life, Lives, population},
+    population::{Capacities, Life, Lives, population, together},
     scheme::Scheme,
     tally::{Tally, quantile, spread},
     world::{Setup, World},
@@ -36,6 +36,8 @@ pub struct Course {
     pub capacities: Capacities,
     /// How long machines stay.
     pub lives: Lives,
+    /// Machines come and go only every so many seconds.
+    pub burst: u32,
     /// α of Zipf popularity.
     pub skew: f64,
     /// Places that are asked for, where there is skew.
@@ -66,7 +68,7 @@ impl Course {
 
     /// As large as the plan says, without skew.
     fn new(trial: &Trial, capacities: Capacities, lives: Lives) -> Course {
-        let seconds = trial.size("seconds") as u32;
+        let seconds = trial.duration("seconds") as u32;
         let standard = Setup::default();
         let setup = Setup {
             rate: trial.constant("rate"),
@@ -76,7 +78,7 @@ impl Course {
         };
         let points = trial.constant("points") as usize;
         let machines = trial.size("machines") as usize;
-        Course { machines, seconds, capacities, lives, skew: 0.0, points, setup }
+        Course { machines, seconds, capacities, lives, burst: 1, skew: 0.0, points, setup }
     }
 
     /// The same with balancing from this second on.
@@ -87,6 +89,11 @@ impl Course {
     /// The same with other chances.
     pub fn with_seed(self, seed: u64) -> Course {
         Course { setup: Setup { seed, ..self.setup }, ..self }
+    }
+
+    /// The same with machines that come and go only every so many seconds.
+    pub fn in_bursts(self, burst: u32) -> Course {
+        Course { burst: burst.max(1), ..self }
     }
 
     /// The same with this skew.
@@ -108,6 +115,7 @@ impl Course {
     pub fn draw(&self) -> (Vec<Life>, Popularity, Rng) {
         let mut rng = Rng::new(self.setup.seed);
         let lives = population(self.machines, self.seconds, self.capacities, self.lives, &mut rng);
+        let lives = together(lives, self.burst);
         let popularity = Popularity::new(self.skew, self.points, &mut rng);
         (lives, popularity, rng)
     }
@@ -214,6 +222,7 @@ mod tests {
             seconds: 360,
             capacities: Capacities::Gnutella,
             lives: Lives::Pareto { mean: 300.0, correlation: 0.0 },
+            burst: 1,
             skew: 1.2,
             points: 100,
             setup: Setup { activation: 30, ..Setup::default() },

@@ -73,6 +73,14 @@ pub fn population(
     all
 }
 
+/// The same machines, which come and go only every so many seconds. Who would be gone before it has come does not come.
+pub fn together(lives: Vec<Life>, every: u32) -> Vec<Life> {
+    let moment = |second: u32| second.checked_next_multiple_of(every).unwrap_or(u32::MAX);
+    let life = |life: Life| Life { from: moment(life.from), to: moment(life.to), ..life };
+    // Rounding keeps their order.
+    lives.into_iter().map(life).filter(|life| life.from < life.to).collect()
+}
+
 /// The life that this part of machines do not exceed. A Pareto with α = 2 has its least at half of its mean.
 fn pareto(mean: f64, part: f64) -> f64 {
     mean / 2.0 / (1.0 - part).sqrt()
@@ -137,6 +145,18 @@ mod tests {
             let found = deaths(from, to);
             assert!((found / expected - 1.0).abs() < 0.05, "{from}: {found} of {expected}");
         }
+    }
+
+    #[test]
+    fn together_as_many_are_there_and_they_change_at_a_few_moments_only() {
+        let all = together(lives(0.0), 300);
+        for moment in [0, 5_000, 19_999] {
+            let there = all.iter().filter(|life| life.from <= moment && moment < life.to);
+            assert_eq!(there.count(), 4_000);
+        }
+        assert!(all.iter().all(|life| life.from % 300 == 0 && life.to % 300 == 0));
+        assert!(all.is_sorted_by_key(|life| life.from));
+        assert_eq!(together(lives(0.0), 1), lives(0.0));
     }
 
     #[test]
