@@ -48,7 +48,8 @@ pub use desk::{Desk, Memory};
 pub use failure::Failure;
 pub use fsck::{Finding, Fsck, Report};
 pub use group::{
-    MachineStanding, RescueStanding, Standing as GroupStanding, UserStanding, since_recovery,
+    ForkStanding, MachineStanding, RescueStanding, Standing as GroupStanding, UserStanding,
+    since_recovery,
 };
 pub use keepsakes::{Keepsakes, Kept};
 pub use key::{public_key, user_key};

@@ -49,7 +49,7 @@ use crate::{
     recover,
 };
 
-const FORMAT: u32 = 11;
+const FORMAT: u32 = 12;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 

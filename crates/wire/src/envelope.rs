@@ -8,7 +8,7 @@ use group::{Decision, Seal};
 use crate::word::Word;
 
 /// The version of the format that is spoken here.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// The most bytes in one message, its version included.
 pub const BYTES_MAX: usize = 8 << 20;

@@ -29,6 +29,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a customer says it again",
     "a disk is lost",
     "a member starts again",
+    "a newcomer finds that it was misled",
     "a state is taken from others",
     "an old disk is noticed",
     "an old disk is restored",
