@@ -92,6 +92,10 @@ pub struct RecoverArgs {
     /// Do it, and accept that what only the lost members have decided is lost for good
     #[arg(long)]
     accept_loss: bool,
+    /// Have this machine follow at once a recovery elsewhere that it has heard of: of itself it does so after
+    /// 30 seconds in which too few members answer that they decide
+    #[arg(long, conflicts_with_all = ["accept_loss", "root"])]
+    obey: bool,
 }
 
 pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
@@ -196,6 +200,14 @@ pub fn revoke(args: &RevokeArgs) -> anyhow::Result<ExitCode> {
 pub fn recover(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
     let directory = &args.home.directory;
     let mut err = stderr();
+    if args.obey {
+        machine::obey_at(directory)?;
+        writeln!(
+            err,
+            "this machine follows the recovery from now on, and lets go of what was decided elsewhere since"
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let (mut root, mut rescue) = (None, None);
     let done = loop {
         let told = machine::recover_at(directory, args.accept_loss, rescue.take())?;
@@ -221,7 +233,8 @@ pub fn recover(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
     writeln!(
         err,
         "RECOVERED: the group goes on from decision {height}, on this machine alone (recovery {number}); \
-         {} other machines were told",
+         {} other machines were told, and follow when they have asked for 30 s whether too few members are left \
+         (`croft recover --obey` there has them follow at once)",
         done["told"]
     )?;
     writeln!(

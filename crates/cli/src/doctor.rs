@@ -120,6 +120,18 @@ fn examine(home: &Path, status: &Value) -> Vec<Finding> {
         };
         find(stalled, remedy);
     }
+    if let Some(fork) =
+        status::fork(status).filter(|_| status["group"]["fork"]["is_refuted"] == true)
+    {
+        find(
+            fork,
+            format!(
+                "if you have not recovered the cell, somebody else has had the root key: this machine is right, and \
+                 the one named is to be sent away with `croft revoke`. If you have, `croft recover --obey --dir \
+                 {directory}` lets this machine follow, here and on each other one that does not"
+            ),
+        );
+    }
     for machine in cell.machines.iter().filter(|machine| machine.is_away && machine.is_member) {
         find(
             format!("{} does not answer, and is a member of the group", machine.name()),

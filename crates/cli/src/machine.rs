@@ -107,6 +107,7 @@ enum Question {
     Renew(Option<PathBuf>),
     /// Whether a loss is accepted, and what the root key says.
     Recover(bool, Option<String>),
+    Obey,
     User(user::Question),
     Quota(quota::Question),
 }
@@ -263,6 +264,11 @@ pub fn recover_at(
     ask(directory, &Question::Recover(is_accepted, rescue))
 }
 
+/// Has a machine that runs follow a recovery that it has heard of.
+pub fn obey_at(directory: &Path) -> anyhow::Result<()> {
+    ask(directory, &Question::Obey).map(drop)
+}
+
 /// Has the group take nothing more from an issuer, as the root key says.
 pub fn revoke_issuer_at(directory: &Path, decree: String) -> anyhow::Result<()> {
     ask(directory, &Question::RevokeIssuer(decree)).map(drop)
@@ -330,6 +336,10 @@ fn answer(running: &Mutex<Running>, line: &str) -> String {
         }
         Ok(Question::Recover(is_accepted, rescue)) => {
             recover(running, is_accepted, rescue.as_deref())
+        }
+        Ok(Question::Obey) => {
+            let recoverer = lock(running).machine.recoverer();
+            told(recoverer.obey().map_err(Into::into))
         }
     };
     serde_json::to_string(&answer).expect("answers are plain data")

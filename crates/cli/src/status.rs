@@ -10,6 +10,22 @@ use crate::{
 };
 
 /// A line for each thing, and what to do where something is to be done.
+/// A recovery that was heard and is not followed, in words.
+pub fn fork(status: &Value) -> Option<String> {
+    let fork = status["group"]["fork"].as_object()?;
+    let (rescue, survivor) =
+        (&fork["rescue"], fork["rescue"]["survivor"].as_str().unwrap_or_default());
+    let (number, survivor) = (&rescue["number"], short(survivor));
+    let at = words::moment(rescue["at"].as_u64().unwrap_or(0));
+    let why = match fork["is_refuted"] == true {
+        true => "it is not followed here, since so many members answer that they decide",
+        false => "it will be followed if too few members answer for 30 s",
+    };
+    Some(format!(
+        "the root key has said at {at} that the group goes on from {survivor} (recovery {number}); {why}"
+    ))
+}
+
 pub fn text(home: &Path, status: &Value) -> String {
     let mut text = String::new();
     let mut line = |what: &str, says: String| {
@@ -84,6 +100,9 @@ pub fn text(home: &Path, status: &Value) -> String {
                 decision(&last["height"])
             ),
         );
+    }
+    if let Some(fork) = fork(status) {
+        line("fork", fork);
     }
     if group["is_passed_over"] == true {
         line(

@@ -104,8 +104,16 @@ impl<N: Notary> Ear<N> {
     }
 
     /// Somebody, be it who it may, shows how the members have changed. Whether they are others now than was
-    /// known.
+    /// known. A rescue is passed over: only this machine's member finds out whether it is to be obeyed.
     pub fn on_changes(&mut self, changes: &[Decision]) -> bool {
+        let is_decided = |change: &&Decision| change.rescue().is_none();
+        let decided: Vec<Decision> = changes.iter().filter(is_decided).cloned().collect();
+        self.follow(&decided)
+    }
+
+    /// The member on this machine goes by these changes, be there a rescue among them or not. Whether they are others
+    /// now than was known.
+    pub fn follow(&mut self, changes: &[Decision]) -> bool {
         let is_news = self.trust.on_changes(changes, &self.charter, &self.notary);
         if is_news {
             self.ahead.clear();
@@ -205,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hears_of_a_rescue_by_the_authority_asks_the_survivor() {
+    fn a_rescue_by_the_authority_is_believed_of_this_machines_member_and_of_nobody_else() {
         let (mut ear, now) = (ear(), Instant::from_secs(10));
         let authority = SecretKey::from_seed([77; 32]);
         ear.charter.authority = Some(authority.public());
@@ -215,9 +223,11 @@ mod tests {
         let [forged, rescue] = seals.map(|seal| Sealed { what: what.clone(), seal }.decision());
         whom(&mut ear, now);
         assert!(!ear.is_unheard(now, REPEAT) && ear.is_unheard(now + REPEAT, REPEAT));
-        assert!(!ear.on_changes(&[forged]));
-        assert!(ear.on_changes(std::slice::from_ref(&rescue)));
-        assert!(!ear.on_changes(&[rescue]), "it is known");
+        assert!(!ear.follow(&[forged]));
+        assert!(!ear.on_changes(std::slice::from_ref(&rescue)), "a quorum may be well");
+        assert_eq!(ear.seats().len(), 4);
+        assert!(ear.follow(std::slice::from_ref(&rescue)));
+        assert!(!ear.follow(&[rescue]), "it is known");
         assert_eq!((ear.seats(), ear.leader()), (&[seat(3)][..], seat(3)));
         assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"old")), None);
         assert!(ear.on_word(&seat(3).key, word((1 << 44) + 1, 3, b"yes")).is_some());

@@ -6,6 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crate::{
     ballot::{Certificate, Step},
     lineage::{Lineage, Roll},
+    point::Point,
     rescue::Rescue,
     seal::{Notary, Seal, Sealable, Sealed},
     seat::{Seat, Seats},
@@ -46,12 +47,15 @@ pub enum Change {
         /// Who wishes it, in order.
         wishes: Vec<Wisher>,
     },
-    /// They are, from the next height on. Those that stay, and the new ones that say that they have caught
-    /// up, are a quorum of them; who never says so can't keep the others from it.
+    /// They are, from the next height on. Those that stay, and the new ones that have shown that they have what
+    /// was decided, are a quorum of them; who never does so can't keep a group from growing, and takes nobody
+    /// else's seat.
     Enact {
         /// The members, as they were planned. The batch has nothing else in it, since it is kept for those
         /// who want to know how the members came to be these.
         seats: Vec<Seat>,
+        /// What the new members have shown, all the same, if there are any. Whoever votes for it has that too.
+        point: Option<Point>,
         /// New members that have caught up, in order, with their seals on [`Ready`].
         ready: Vec<(Seat, Seal)>,
     },
@@ -97,6 +101,8 @@ pub struct Ready {
     pub seats: Vec<Seat>,
     /// Who has caught up.
     pub seat: Seat,
+    /// What it has. It counts only for members that have decided the same.
+    pub point: Point,
 }
 
 impl Sealable for Ready {
@@ -191,9 +197,9 @@ impl Tip {
         self.epoch > self.height + 1
     }
 
-    /// Whether those on the roll sit here, or others do later.
+    /// Whether those on the roll sit here.
     pub(crate) fn is_of(&self, roll: &Roll) -> bool {
-        self.epoch > roll.epoch || (self.epoch, &self.seats) == (roll.epoch, &roll.seats)
+        (self.epoch, &self.seats) == (roll.epoch, &roll.seats)
     }
 
     /// Whether it can be that of a group. What is read from a disk, or offered, may be anything.
@@ -228,11 +234,13 @@ impl Tip {
         plan.filter(|seat| self.seats.binary_search(seat).is_err())
     }
 
-    /// Whether so many learners that have caught up, and the members that stay, are a quorum of those to be.
+    /// Whether so many learners that have caught up are enough for those to be to sit here. All are. If the group
+    /// grows, so many are that together with the members that stay they are a quorum.
     pub(crate) fn is_enough(&self, ready: usize) -> bool {
         let Some(plan) = self.plan.clone().and_then(Seats::new) else { return false };
-        let staying = plan.list().len() - self.learners().count();
-        staying + ready >= plan.quorum()
+        let (count, learners) = (plan.list().len(), self.learners().count());
+        let is_quorum = ready > 0 && count - learners + ready >= plan.quorum();
+        ready == learners || count > self.seats.len() && is_quorum
     }
 
     /// How many have to wish for these members.
@@ -272,14 +280,17 @@ impl Tip {
                     && wishes.iter().all(|wish| members.contains(&wish.seat) && time <= wish.until)
                     && wishes.iter().all(is_sealed)
             }
-            Change::Enact { seats, ready } => {
+            Change::Enact { seats, point, ready } => {
                 let Some(plan) = self.plan.as_ref().filter(|plan| *plan == seats) else {
                     return false;
                 };
                 let bytes = |seat| {
-                    Ready { epoch: self.epoch, seats: plan.clone(), seat }.sealed_bytes(group)
+                    let (epoch, seats) = (self.epoch, plan.clone());
+                    let ready = |point| Ready { epoch, seats, seat, point };
+                    point.map_or_else(Vec::new, |point| ready(point).sealed_bytes(group))
                 };
                 self.is_enough(ready.len())
+                    && point.is_none() == ready.is_empty()
                     && ready.iter().all(|(seat, _)| self.learners().any(|one| one == seat))
                     && are_sealed(ready, &bytes)
             }

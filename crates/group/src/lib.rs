@@ -6,16 +6,18 @@
 //! Reading order: [`Seats`] are who decides; a [`Batch`] is what is decided, a [`Tip`] what the decisions so
 //! far leave behind for the next, with the [`Lineage`] of its members; [`Replica`] is one member, with the engine behind a seam of ours;
 //! `Clock` is how members agree on the time; [`Trust`] is what somebody outside believes; a [`Rescue`] is how it
-//! goes on when too many are lost. [`Bare`] is the engine with nothing of ours, for benchmarks.
+//! goes on when too many are lost, and a [`Hesitation`] is why nobody obeys one in good times. [`Bare`] is the engine with nothing of ours, for benchmarks.
 
 mod ballot;
 mod bare;
 mod batch;
 mod clock;
 mod engine;
+mod hesitation;
 mod lineage;
 mod message;
 mod pending;
+mod point;
 mod replica;
 mod rescue;
 mod seal;
@@ -28,8 +30,10 @@ pub use bare::Bare;
 pub use batch::{Batch, Change, Decision, Ready, Tip, Unproven, Wish, Wisher};
 pub use clock::Doubt;
 pub use engine::{Evidence, Fact, Patience, Wait, Word};
+pub use hesitation::Hesitation;
 pub use lineage::{Lineage, Roll};
 pub use message::{Message, Summary, Vouch};
+pub use point::Point;
 pub use replica::{Astray, Input, Output, Reach, Record, Replica, Settings, Sizes};
 pub use rescue::{Charter, Rescue};
 pub use seal::{Ed25519, Notary, Seal, Sealable, Sealed};

@@ -183,7 +183,7 @@ mod tests {
     /// At this height these members decide that those sit here.
     fn change(height: u64, by: impl IntoIterator<Item = u8>, to: std::ops::Range<u8>) -> Decision {
         let leader = seat(to.start);
-        let change = Change::Enact { seats: seats(to), ready: Vec::new() };
+        let change = Change::Enact { seats: seats(to), point: None, ready: Vec::new() };
         let (time, commands) = (Instant::from_secs(height), Vec::new());
         let batch = Batch { leader, time, commands, change: Some(change) };
         let (round, step, value) = (0, Step::Precommit, batch.digest());
@@ -214,7 +214,8 @@ mod tests {
         assert_eq!(after(&first, &[change(5, 0..2, 4..8)]), first, "two of four are too few");
         assert_eq!(after(&first, &[change(5, 4..7, 4..8)]), first, "they sat elsewhere");
         let mut forged = change(5, 0..3, 0..7);
-        forged.batch.change = Some(Change::Enact { seats: seats(4..8), ready: Vec::new() });
+        forged.batch.change =
+            Some(Change::Enact { seats: seats(4..8), point: None, ready: Vec::new() });
         assert_eq!(after(&first, &[forged]), first, "they have sealed something else");
         let changes = [change(5, 0..3, 0..7), change(9, 0..3, 4..8)];
         assert_eq!(after(&first, &changes), roll(6, 0..7), "three of seven are too few");

@@ -7,6 +7,7 @@ use crate::{
     ballot::Vote,
     batch::{Batch, Decision, Tip},
     engine::Word,
+    point::Point,
     seal::{Seal, Sealable, Sealed},
     seat::Seat,
 };
@@ -73,12 +74,14 @@ pub enum Message {
         /// The seal on a [`crate::Wish`].
         seal: Seal,
     },
-    /// "I have caught up."
+    /// "I have caught up, and this is what I have."
     Ready {
         /// Since when the members are as they are.
         epoch: u64,
         /// The members to be.
         seats: Vec<Seat>,
+        /// What whoever says it has.
+        point: Point,
         /// The seal on a [`crate::Ready`].
         seal: Seal,
     },

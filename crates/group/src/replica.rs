@@ -15,8 +15,10 @@ use crate::{
     batch::{Batch, Change, Decision, Tip, Wisher},
     clock::Clock,
     engine::{Deed, Engine, Evidence, Fact, Wait, Word},
+    hesitation::Hesitation,
     message::{Message, Summary},
     pending::Pending,
+    point::Point,
     rescue::Charter,
     seal::{Notary, Seal, Sealed},
     seat::{Seat, Seats},
@@ -43,6 +45,7 @@ mod misled;
 mod recovery;
 mod rescuing;
 mod serving;
+mod showing;
 mod words;
 
 /// The engine does not look at what is further ahead.
@@ -104,6 +107,8 @@ pub struct Replica<N> {
     checkpoints: VecDeque<(Summary, Arc<[u8]>)>,
     /// Whether others have the same states.
     agreeing: Agreeing,
+    /// What it can show, and knows to be so if others show it. At most [`Settings::POINTS_MAX`], the last.
+    points: VecDeque<Point>,
     /// Points whose state has been asked for.
     asked: VecDeque<Tip>,
     /// The last vote of each member that came here.
@@ -115,7 +120,10 @@ pub struct Replica<N> {
     wish: Option<Vec<Seat>>,
     /// What members wish, until that does not count any more. At most one for each.
     wishes: BTreeMap<Seat, (Vec<Seat>, Wisher)>,
-    ready: BTreeMap<Seat, Seal>,
+    /// Those to be that have shown one of these points. At most one seal of each at each.
+    ready: BTreeMap<(u64, Seat), Seal>,
+    /// How often it has shown what it has without becoming a member.
+    shown: u32,
     /// When to say again what has not been heard: wishes, and that this member is ready.
     say_again_at: Option<Instant>,
     /// Until when all members to be are waited for, and not only so many that they can decide.
@@ -140,6 +148,8 @@ pub struct Replica<N> {
     /// counts until this member has the state of somebody who knows of it.
     rescued: Option<Decision>,
     rescue_mark: u64,
+    /// One that it was shown and has not obeyed.
+    hesitation: Option<Hesitation>,
 }
 
 impl<N: Notary> Replica<N> {
@@ -190,6 +200,7 @@ impl<N: Notary> Replica<N> {
             recent: VecDeque::new(),
             recent_bytes: 0,
             checkpoints: VecDeque::new(),
+            points: VecDeque::new(),
             asked: VecDeque::new(),
             seen: BTreeMap::new(),
             cast: Vec::new(),
@@ -197,6 +208,7 @@ impl<N: Notary> Replica<N> {
             wish: None,
             wishes: BTreeMap::new(),
             ready: BTreeMap::new(),
+            shown: 0,
             say_again_at: None,
             wait_at: None,
             proof: None,
@@ -209,6 +221,7 @@ impl<N: Notary> Replica<N> {
             has_left: false,
             rescued: None,
             rescue_mark: 0,
+            hesitation: None,
         };
         replica.effective = replica.tip.height;
         if !replica.is_member() {
@@ -658,7 +671,9 @@ impl<N: Notary> Replica<N> {
             Message::Wish { epoch, seats, until, seal } => {
                 self.on_wish(epoch, seats, Wisher { seat: from, until, seal });
             }
-            Message::Ready { epoch, seats, seal } => self.on_ready(from, epoch, seats, seal),
+            Message::Ready { epoch, seats, point, seal } => {
+                self.on_ready(from, epoch, seats, point, seal, out);
+            }
         }
     }
 
@@ -691,10 +706,12 @@ impl<N: Notary> Machine for Replica<N> {
                 self.on_heard(now, from, message, is_fit, out);
             }
             Input::Persisted { mark } => self.safe = self.safe.max(mark.min(self.mark)),
-            Input::State { height, state } => self.on_state(height, state, out),
+            Input::State { height, state } => self.on_state(now, height, state, out),
+            Input::Unreadable => self.let_go(&self.roll(), now, out),
             Input::Wish(seats) => self.on_own_wish(now, seats, out),
             Input::Hint(seats) => self.on_hint(now, seats, out),
             Input::Rescue(rescue) => self.on_own_rescue(now, &rescue, out),
+            Input::Obey => self.obey(now, out),
             Input::Changes(changes) => self.on_changes(now, &changes, out),
         }
         self.run(now, out);
@@ -719,13 +736,15 @@ impl<N: Notary> Machine for Replica<N> {
         self.wait_at = self.wait_at.filter(|at| *at > now);
         self.greet_again(now, out);
         self.catch_up_again(now, out);
+        self.hesitate_again(now, out);
         self.run(now, out);
     }
 
     fn wake_at(&self) -> Option<Instant> {
         let waits = self.waits.values().copied();
-        let rest = [self.say_again_at, self.wait_at, self.greet_at(), self.catch_up_at()];
-        waits.chain(rest.into_iter().flatten()).chain(self.overdue_at()).min()
+        let known = [self.say_again_at, self.wait_at, self.greet_at(), self.catch_up_at()];
+        let rest = known.into_iter().chain([self.hesitate_at(), self.overdue_at()]);
+        waits.chain(rest.flatten()).min()
     }
 }
 

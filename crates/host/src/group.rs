@@ -41,7 +41,8 @@ use crate::{
 pub use opening::Torn;
 pub(crate) use renewing::ask_around;
 pub use standing::{
-    AstrayStanding, MachineStanding, RescueStanding, Standing, UserStanding, since_recovery,
+    AstrayStanding, ForkStanding, MachineStanding, RescueStanding, Standing, UserStanding,
+    since_recovery,
 };
 pub(crate) use survivor::Survivor;
 
@@ -79,6 +80,8 @@ pub(crate) enum Post {
     Survivor(SyncSender<Survivor>),
     /// The authority lets the group go on from this machine.
     Rescue { rescue: Sealed<Rescue>, reply: SyncSender<Answer> },
+    /// Whoever runs this machine wants the rescue obeyed that it has heard of.
+    Obey(SyncSender<Answer>),
     /// Somebody shows how the members have changed.
     Changes(Vec<Decision>),
     /// Somebody wants to know which file has this inode number.
@@ -128,6 +131,8 @@ pub(crate) struct Group {
     rescuing: Option<SyncSender<Answer>>,
     /// Whether it has been said that the group goes on from somebody else.
     is_passed_over: bool,
+    /// The greatest number of a recovery of which it was said that it is not followed.
+    fork_told: u32,
 }
 
 /// How far the store reaches.
@@ -205,6 +210,7 @@ impl Group {
                     }
                     Post::Accounts(reply) => _ = reply.try_send(self.accounts()),
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
+                    Post::Obey(reply) => self.on_obey(&reply, &mut out),
                     Post::Changes(changes) => self.on_changes(changes, &mut out),
                     Post::Survey(reply) => surveyors.push(reply),
                     #[cfg(test)]
@@ -225,6 +231,7 @@ impl Group {
             self.renew_in_time(crate::cell::seconds_now());
             self.note_decided();
             self.tell_passed_over();
+            self.tell_fork();
             self.content.owe(self.owed_bytes());
             if self.is_log_long()
                 || self.is_much_changed()
@@ -394,6 +401,7 @@ impl Group {
             rescues: self.member.book().rescues().iter().map(RescueStanding::of).collect(),
             decided_at: Some(self.decided.1),
             quiet_s: self.quiet_s(),
+            fork: ForkStanding::of(replica),
             is_passed_over: replica.is_passed_over(),
             astray: replica.astray().map(AstrayStanding::of),
             roster: Roster::new(replica, Arc::clone(&self.listed)),

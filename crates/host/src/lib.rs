@@ -48,7 +48,8 @@ pub use desk::{Desk, Memory};
 pub use failure::Failure;
 pub use fsck::{Finding, Fsck, Report};
 pub use group::{
-    AstrayStanding, MachineStanding, RescueStanding, Standing as GroupStanding, UserStanding,
+    AstrayStanding, ForkStanding, MachineStanding, RescueStanding, Standing as GroupStanding,
+    UserStanding,
     since_recovery,
 };
 pub use keepsakes::{Keepsakes, Kept};

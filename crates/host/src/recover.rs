@@ -103,6 +103,14 @@ impl Recoverer {
         Ok(Recovered::Done { number, height: Rescue::height_since(height), survivors, told })
     }
 
+    /// Has this machine obey at once a recovery that it has heard of, whoever answers.
+    pub fn obey(&self) -> Result<(), Failure> {
+        match self.submit(Post::Obey)? {
+            Answer::Refused(why) => Err(Failure::Unfit(why)),
+            _ => Ok(()),
+        }
+    }
+
     fn survey(&self) -> Result<Survey, Failure> {
         let (reply, own) = mpsc::sync_channel(1);
         self.inbox.post(Post::Survivor(reply));

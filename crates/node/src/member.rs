@@ -70,6 +70,8 @@ pub enum Input {
     Wish(Vec<Seat>),
     /// The authority lets the group go on from this member.
     Rescue(Sealed<Rescue>),
+    /// Whoever runs this machine wants the rescue obeyed that it hesitates to obey.
+    Obey,
     /// Somebody, be it who it may, shows how the members of the group have changed.
     Changes(Vec<Decision>),
 }
@@ -203,6 +205,8 @@ pub struct Member<N> {
     due: VecDeque<Due>,
     /// So many commands of the first are applied, and have had so much to say.
     done: (usize, u32),
+    /// Whether a state was to be installed that makes no sense, which its group does not know yet.
+    is_unreadable: bool,
     /// What is left of the one after these, if it is only half applied: records were absent.
     begun: VecDeque<Command>,
     /// What follows from decisions up to this one has been said already.
@@ -259,6 +263,7 @@ impl<N: Notary + Clone> Member<N> {
             applied,
             due,
             done,
+            is_unreadable: false,
             begun,
             said,
             malformed,
@@ -424,6 +429,7 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
             Input::Loaded(loaded) => self.supply(now, loaded, out),
             Input::Wish(seats) => self.group(now, group::Input::Wish(seats), out),
             Input::Rescue(rescue) => self.group(now, group::Input::Rescue(rescue), out),
+            Input::Obey => self.group(now, group::Input::Obey, out),
             Input::Changes(changes) => self.group(now, group::Input::Changes(changes), out),
         }
     }

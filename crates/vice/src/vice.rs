@@ -429,7 +429,7 @@ impl Vice {
         }
         let height = roll.epoch + self.rng.below(3);
         let seats = vec![seat];
-        let change = Some(Change::Enact { seats, ready: Vec::new() });
+        let change = Some(Change::Enact { seats, point: None, ready: Vec::new() });
         let batch = Batch { leader: seat, time: Instant::START, commands: Vec::new(), change };
         let (round, step, value) = (0, Step::Precommit, batch.digest());
         let vote = Vote { height, round, step, value: Some(value), seat };

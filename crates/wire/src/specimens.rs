@@ -261,8 +261,8 @@ fn between_clients_and_members() -> Vec<(&'static str, Message)> {
 /// What members of a group say to one another, each kind once.
 fn members() -> Vec<(&'static str, group::Message)> {
     use group::{
-        Batch, Certificate, Change, Decision, Message, Passage, Proposal, Rescue, Seal, Sealed,
-        Seat, Step, Summary, Term, Tip, Unproven, Vote, Vouch, Wisher, Word,
+        Batch, Certificate, Change, Decision, Message, Passage, Point, Proposal, Rescue, Seal,
+        Sealed, Seat, Step, Summary, Term, Tip, Unproven, Vote, Vouch, Wisher, Word,
     };
     let seat = |n: u8| Seat { key: PublicKey::from_bytes([n; 32]), incarnation: u32::from(n) };
     let (digest, seal) = (Digest::from_bytes([7; 32]), Seal([9; 64]));
@@ -283,7 +283,8 @@ fn members() -> Vec<(&'static str, group::Message)> {
     let batch = |change| Batch { leader: seat(1), time, commands: vec![vec![1, 2]], change };
     let wishes = vec![Wisher { seat: seat(1), until: time, seal }];
     let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes };
-    let enact = Change::Enact { seats: vec![seat(1), seat(3)], ready: seals };
+    let point = Point { height, digest };
+    let enact = Change::Enact { seats: vec![seat(1), seat(3)], point: Some(point), ready: seals };
     let decision = |change| {
         let certificate = certificate.clone();
         Decision { height, batch: batch(Some(change)), certificate }
@@ -321,7 +322,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("fetch piece", Message::Fetch { height, from: 1 }),
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),
         ("wish", Message::Wish { epoch, seats: seats.clone(), until: time, seal }),
-        ("ready", Message::Ready { epoch, seats, seal }),
+        ("ready", Message::Ready { epoch, seats, point, seal }),
         ("overdue", Message::Overdue(vec![1, 2])),
         ("vouch", Message::Vouch(Sealed { what: vouch, seal })),
     ]

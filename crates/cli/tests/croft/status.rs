@@ -185,6 +185,19 @@ fn a_status_and_a_doctor_show_that_this_machine_has_another_state_than_the_other
 }
 
 #[test]
+fn a_recovery_that_is_not_followed_is_shown_and_what_to_do() {
+    let well = || json!({});
+    let mut fork = five([well(), well(), well(), well(), well()]);
+    let rescue =
+        json!({ "number": 1, "survivor": "02".repeat(32), "height": 41, "at": 1_772_323_200 });
+    fork["group"]["fork"] = json!({ "rescue": rescue, "is_refuted": true });
+    check("fork", &fork, 0);
+    check_of("doctor", "fork", &fork, 1);
+    fork["group"]["fork"]["is_refuted"] = json!(false);
+    check("asks", &fork, 0);
+}
+
+#[test]
 fn a_doctor_finds_nothing_where_nothing_is_wrong() {
     let well = || json!({});
     check_of("doctor", "well", &five([well(), well(), well(), well(), well()]), 0);

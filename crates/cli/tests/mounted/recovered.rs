@@ -53,6 +53,13 @@ fn a_cell_that_has_lost_two_of_four_machines_is_recovered_and_goes_on() {
 
     assert_eq!(names(&three.path), ["before"]);
     fs::create_dir(three.at("after")).unwrap();
+    assert!(
+        status(four).contains("recovery 1"),
+        "it asks whether too few are left: {}",
+        status(four)
+    );
+    let output = four.ask(&["recover", "--obey"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(names(&four.path), ["after", "before"]);
     fs::create_dir(four.at("again")).unwrap();
     assert_eq!(names(&three.path), ["after", "again", "before"]);

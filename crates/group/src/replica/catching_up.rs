@@ -10,6 +10,7 @@ use crate::{
     engine::Engine,
     lineage::Roll,
     message::{Message, Summary},
+    point::Point,
     seal::Notary,
     seat::{Seat, Seats},
 };
@@ -227,6 +228,12 @@ impl<N: Notary> Replica<N> {
                 self.ask(now, from, out);
                 break;
             }
+            if self.is_seated_blindly(&decision) {
+                let seated = std::slice::from_ref(&decision);
+                let roll = Roll::from(&self.tip).after(seated, &self.charter, &self.notary);
+                self.let_go(&roll, now, out);
+                break;
+            }
             let Decision { certificate, batch, .. } = decision.clone();
             self.records.push(Record::Decided(certificate, Some(batch)));
             self.accept(decision, now, out);
@@ -251,16 +258,18 @@ impl<N: Notary> Replica<N> {
             return;
         }
         self.on_changes(now, summary.tip.lineage.changes(), out);
-        let is_of_use = summary.tip.height > self.tip.height
+        let is_denied = self.denies(&Point::from(&summary));
+        let is_of_use = (summary.tip.height > self.tip.height || is_denied)
             && summary.bytes <= self.settings.state_bytes_max
             && self.catching_up.fetch.is_none();
         let roll = self.roll();
         // Who sat here once may be too few to be believed by now. A state from their time leads nowhere either:
-        // what came after it was theirs to decide.
+        // what came after it was theirs to decide. Nor does one of members of whom nothing proves that they sit here.
         if !is_of_use || !summary.tip.is_of(&roll) {
             return;
         }
-        let Some(proven) = Seats::new(roll.seats).filter(|proven| proven.contains(&from)) else {
+        let Some(proven) = Seats::new(roll.seats.clone()).filter(|proven| proven.contains(&from))
+        else {
             return;
         };
         let offers = &mut self.catching_up.offers;
@@ -268,7 +277,10 @@ impl<N: Notary> Replica<N> {
         offers.insert(from, summary.clone());
         let equal = offers.iter().filter(|(_, offer)| **offer == summary).map(|(seat, _)| *seat);
         let sources: Vec<Seat> = equal.collect();
-        if sources.len() >= proven.witnesses() {
+        if sources.len() >= proven.witnesses() && is_denied {
+            // Those who sit here have something else where this member has this.
+            self.let_go(&roll, now, out);
+        } else if sources.len() >= proven.witnesses() {
             let (bytes, again_at, unanswered) = (Vec::new(), now, 0);
             let (is_mixed, is_strict) = (false, false);
             let fetch =
@@ -356,6 +368,8 @@ impl<N: Notary> Replica<N> {
         self.recent_bytes = 0;
         self.records.push(Record::Installed(self.tip.clone()));
         self.checkpoints.clear();
+        self.points.clear();
+        self.note_point(Point::from(&summary));
         self.checkpoints.push_back((summary, bytes.as_slice().into()));
         if self.tip.epoch != epoch {
             self.on_new_epoch();

@@ -60,6 +60,10 @@ impl<N: Notary> Replica<N> {
     }
 
     pub(super) fn on_hello(&mut self, now: Instant, from: Seat, nonce: u64, out: &mut Vec<Output>) {
+        if self.is_passed_over() {
+            // It speaks for nobody: who asks may want to know whether so many decide here.
+            return self.show_rescue(from, out);
+        }
         // Not the time of the last decision: a liar may have made that one early, and if it were handed on as
         // anybody's own time, the next could be earlier by as much again. Who has sat here once is answered
         // too, so that it learns that it has left.
@@ -82,6 +86,7 @@ impl<N: Notary> Replica<N> {
         seen: Option<Sealed<Vote>>,
         out: &mut Vec<Output>,
     ) {
+        self.on_there(from, nonce, height);
         if !self.members.contains(&from) || from == self.me {
             return;
         }

@@ -29,6 +29,8 @@ pub struct Settings {
     /// What has waited for so long is shown to all members, and after as long again nobody votes for what leaves it
     /// out.
     pub overdue: Duration,
+    /// A rescue by the authority is obeyed after all members were asked for so long, and no quorum has answered.
+    pub hesitate: Duration,
     /// The most commands of a batch.
     pub batch_count_max: usize,
     /// The most bytes of a batch's commands.
@@ -59,6 +61,8 @@ pub struct Settings {
 impl Settings {
     /// So many states are kept for members that are far behind, the last ones.
     pub const STATES_MAX: usize = 2;
+    /// So many points are known, which are small: more than a newcomer is behind while it catches up.
+    pub const POINTS_MAX: usize = 16;
     /// So many words of the height after the next one are kept of each member: what it proposes, and its votes in
     /// the first round.
     pub const EARLY_MAX: usize = 3;
@@ -73,6 +77,7 @@ impl Default for Settings {
             doubt: Doubt::default(),
             repeat: Duration::from_millis(500),
             overdue: Duration::from_secs(1),
+            hesitate: Duration::from_secs(30),
             batch_count_max: 4_096,
             batch_bytes_max: 4 << 20,
             pending_count_max: 16_384,
@@ -116,12 +121,16 @@ pub enum Input {
         /// The bytes of the state. Equal for all honest members.
         state: Arc<[u8]>,
     },
+    /// The state of the last [`Output::Install`] makes no sense: those who vouch for it lie.
+    Unreadable,
     /// These should be the members.
     Wish(Vec<Seat>),
     /// Somebody says that these are the members, which need not be so. They can be asked.
     Hint(Vec<Seat>),
     /// The authority lets the group go on from this member.
     Rescue(Sealed<Rescue>),
+    /// Whoever runs this member wants the rescue obeyed that it hesitates to obey.
+    Obey,
     /// Somebody, be it who it may, shows how the members have changed.
     Changes(Vec<Decision>),
 }
@@ -160,7 +169,8 @@ pub enum Output {
     Install {
         /// The point that it belongs to.
         tip: Tip,
-        /// Its bytes.
+        /// Its bytes, which may be anything: those who vouch for them may be too few by now. If they make no sense,
+        /// the old state stays, and [`Input::Unreadable`] says so.
         state: Vec<u8>,
     },
     /// What this member has was never decided by those who sit here: it has believed who sat here before. Forget

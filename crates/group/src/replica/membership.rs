@@ -1,4 +1,4 @@
-//! Who is to sit in the group: members wish it, those to come say when they are ready.
+//! Who is to sit in the group: members wish it, and then those to come show what they have.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use base::Instant;
 use super::{Output, Replica};
 use crate::{
     ballot::Certificate,
-    batch::{Batch, Change, Decision, Ready, Unproven, Wish, Wisher},
+    batch::{Batch, Change, Decision, Unproven, Wish, Wisher},
     message::Message,
-    seal::{Notary, Seal, Sealable as _},
+    seal::{Notary, Sealable as _},
     seat::{Seat, Seats},
 };
 
@@ -24,15 +24,8 @@ impl<N: Notary> Replica<N> {
         if let Some(proof) = &self.proof {
             return Some(Change::Prove(proof.clone()));
         }
-        if self.tip.plan.is_some() {
-            let learners = self.tip.learners();
-            let ready: Vec<_> =
-                learners.filter_map(|seat| Some((*seat, *self.ready.get(seat)?))).collect();
-            let are_all = ready.len() == self.tip.learners().count();
-            if are_all || self.wait_at.is_none() && self.tip.is_enough(ready.len()) {
-                let seats = self.tip.plan.clone().unwrap_or_default();
-                return Some(Change::Enact { seats, ready });
-            }
+        if let Some(change) = self.enact_due() {
+            return Some(change);
         }
         let mut counts: BTreeMap<&Vec<Seat>, Vec<Wisher>> = BTreeMap::new();
         for (seats, wish) in self.wishes.values() {
@@ -110,16 +103,6 @@ impl<N: Notary> Replica<N> {
         }
     }
 
-    pub(super) fn on_ready(&mut self, from: Seat, epoch: u64, seats: Vec<Seat>, seal: Seal) {
-        let is_due = epoch == self.tip.epoch
-            && self.tip.plan.as_ref() == Some(&seats)
-            && self.tip.learners().any(|seat| *seat == from);
-        let bytes = Ready { epoch, seats, seat: from }.sealed_bytes(&self.charter.group);
-        if is_due && self.notary.is_sealed(&from.key, &bytes, &seal) {
-            self.ready.insert(from, seal);
-        }
-    }
-
     pub(super) fn on_own_wish(
         &mut self,
         now: Instant,
@@ -143,8 +126,7 @@ impl<N: Notary> Replica<N> {
 
     /// A member to be says so when it has learnt of the plan.
     pub(super) fn on_plan(&mut self, now: Instant) {
-        let is_learner = self.tip.learners().any(|seat| *seat == self.me);
-        if is_learner || self.wish.is_some() {
+        if self.is_learner() || self.wish.is_some() {
             self.say_again_at = Some(now);
         }
     }
@@ -165,13 +147,7 @@ impl<N: Notary> Replica<N> {
             self.send_now(message, out);
             self.say_again_at = Some(now + self.settings.repeat);
         }
-        let is_learner = self.tip.learners().any(|seat| *seat == self.me);
-        if let Some(seats) = self.tip.plan.clone().filter(|_| is_learner) {
-            let seat = self.me;
-            let ready = Ready { epoch, seats: seats.clone(), seat };
-            let seal = self.notary.seal(&ready.sealed_bytes(&self.charter.group));
-            self.send_now(Message::Ready { epoch, seats, seal }, out);
-        }
+        self.show_again(out);
         if !self.is_member() && !self.is_stale && !self.has_left {
             self.ask_next(now, out);
             self.say_again_at = Some(now + self.settings.repeat);

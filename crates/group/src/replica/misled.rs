@@ -50,8 +50,8 @@ impl<N: Notary> Replica<N> {
         }
     }
 
-    /// Nothing of what it has was ever decided. It goes on from those who sit here.
-    fn let_go(&mut self, roll: &Roll, now: Instant, out: &mut Vec<Output>) {
+    /// Nothing of what it has was ever decided, as far as it can tell. It goes on from those who sit here.
+    pub(super) fn let_go(&mut self, roll: &Roll, now: Instant, out: &mut Vec<Output>) {
         self.leave_height();
         let has_voted = self.members.contains(&self.me) || self.has_left || self.has_sat();
         let Some(tip) = Tip::pinned(roll).filter(|_| !has_voted) else {
@@ -66,7 +66,7 @@ impl<N: Notary> Replica<N> {
         (self.held, self.held_bytes) = Default::default();
         (self.prior_mark, self.decided_mark, self.effective) = (self.mark + 1, self.mark + 1, 0);
         (self.recent, self.recent_bytes) = Default::default();
-        (self.checkpoints, self.asked) = Default::default();
+        (self.checkpoints, self.points, self.asked) = Default::default();
         (self.wish, self.proof, self.greeting, self.rescued) = Default::default();
         self.catching_up = CatchingUp::default();
         self.clock = Clock::new(self.settings.doubt, tip.time, now);

@@ -1,5 +1,5 @@
 //! What a member does when the authority says that the group goes on from one survivor: that one goes on, and
-//! all others let go of what they have.
+//! all others let go of what they have, when they have found that no quorum of them is left.
 
 use base::{Digest, Instant};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -9,9 +9,12 @@ use crate::{
     ballot::{Certificate, Step},
     batch::Decision,
     engine::Engine,
+    hesitation::Hesitation,
     lineage::Roll,
+    message::Message,
     rescue::Rescue,
     seal::{Notary, Sealed},
+    seat::{Seat, Seats},
 };
 
 /// How much a member has of what was decided, or may have been. Of two survivors the greater one knows more.
@@ -109,24 +112,82 @@ impl<N: Notary> Replica<N> {
         self.accept(decision, now, out);
     }
 
-    /// Somebody, be it who it may, shows a rescue. From now on this member has no say in what comes after the
-    /// heights that it knows, until it has what the survivor had.
+    /// Somebody, be it who it may, shows a rescue. Before it is obeyed all members are asked whether they decide.
     pub(super) fn on_rescue(&mut self, now: Instant, decision: &Decision, out: &mut Vec<Output>) {
         let known = self.rescued.as_ref().map_or(0, |known| known.height).max(self.tip.height);
-        let Some(rescue) = self.charter.rescue(decision, &self.notary) else { return };
-        if decision.height <= known || self.is_stale {
+        let is_one = self.charter.rescue(decision, &self.notary).is_some();
+        if !is_one || decision.height <= known || self.is_stale {
             return;
         }
+        match &mut self.hesitation {
+            Some(heard) if heard.rescue().height >= decision.height => {
+                heard.on_shown_again(self.settings.hesitate, now);
+            }
+            _ => {
+                let members = self.members_proven();
+                self.hesitation = Some(Hesitation::new(decision.clone(), members, now));
+            }
+        }
+        self.hesitate_again(now, out);
+    }
+
+    /// Those who sit here now, as far as that is proven.
+    fn members_proven(&self) -> Seats {
+        Seats::new(self.roll().seats).unwrap_or_else(|| self.members.clone())
+    }
+
+    pub(super) fn hesitate_at(&self) -> Option<Instant> {
+        self.hesitation.as_ref().and_then(Hesitation::wake_at)
+    }
+
+    /// Asks those who have not answered, and obeys if too few have for long.
+    pub(super) fn hesitate_again(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let (members, me, height) = (self.members_proven(), self.me, self.tip.height);
+        let (may_vote, repeat, span) =
+            (self.may_vote(), self.settings.repeat, self.settings.hesitate);
+        let Some(heard) = &mut self.hesitation else { return };
+        heard.ask_others(&members, now);
+        if may_vote {
+            heard.on_answer(me, height);
+        }
+        if heard.is_over(span, repeat, now) {
+            return self.obey(now, out);
+        }
+        let message = Message::Hello { nonce: heard.nonce() };
+        for to in heard.ask(now, repeat).into_iter().filter(|seat| *seat != me) {
+            out.push(Output::Send { to, message: message.clone() });
+        }
+    }
+
+    /// A member answers that it is there.
+    pub(super) fn on_there(&mut self, from: Seat, nonce: u64, height: u64) {
+        if let Some(heard) = self.hesitation.as_mut().filter(|heard| heard.nonce() == nonce) {
+            heard.on_answer(from, height);
+        }
+    }
+
+    /// A rescue that it was shown and has not obeyed.
+    pub fn hesitation(&self) -> Option<&Hesitation> {
+        self.hesitation.as_ref()
+    }
+
+    /// From now on this member has no say in what comes after the heights that it knows, until it has what the
+    /// survivor had.
+    pub(super) fn obey(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let known = self.rescued.as_ref().map_or(0, |known| known.height).max(self.tip.height);
+        let heard = self.hesitation.take().filter(|heard| heard.rescue().height > known);
+        let Some(decision) = heard.map(|heard| heard.rescue().clone()) else { return };
+        let Some(survivor) = decision.rescue().map(|rescue| rescue.what.seat) else { return };
         self.leave_height();
-        if rescue.seat == self.me {
+        if survivor == self.me {
             // It has gone on from there once, and its disk does not know.
             self.is_stale = true;
             out.push(Output::Stale);
             return;
         }
         self.records.push(Record::Rescued(decision.clone()));
-        self.pass_over(decision.clone(), self.mark);
-        self.ask(now, rescue.seat, out);
+        self.pass_over(decision, self.mark);
+        self.ask(now, survivor, out);
     }
 
     /// This member sits here no more. Of the log what comes after this mark says so.

@@ -9,6 +9,7 @@ use crate::{
     ballot::{Certificate, Step, Vote},
     batch::{Decision, Tip},
     message::{Message, Summary},
+    point::Point,
     seal::{Notary, Sealable as _},
     seat::Seat,
 };
@@ -134,17 +135,25 @@ impl<N: Notary> Replica<N> {
         out.push(Output::Send { to: from, message });
     }
 
-    pub(super) fn on_state(&mut self, height: u64, state: Arc<[u8]>, out: &mut Vec<Output>) {
+    pub(super) fn on_state(
+        &mut self,
+        now: Instant,
+        height: u64,
+        state: Arc<[u8]>,
+        out: &mut Vec<Output>,
+    ) {
         let Some(place) = self.asked.iter().position(|tip| tip.height == height) else { return };
         let Some(tip) = self.asked.drain(..=place).next_back() else { return };
         self.hold(tip, state);
         self.vouch(height, out);
+        self.on_plan(now);
     }
 
     /// Keeps a checkpoint, the last two of them.
     pub(super) fn hold(&mut self, tip: Tip, state: Arc<[u8]>) {
         let place = self.checkpoints.partition_point(|(held, _)| held.tip.height < tip.height);
         let summary = Summary { tip, state: digest_of_state(&state), bytes: state.len() as u64 };
+        self.note_point(Point::from(&summary));
         self.checkpoints.insert(place, (summary, state));
         if self.checkpoints.len() > Settings::STATES_MAX {
             self.checkpoints.pop_front();
@@ -153,6 +162,7 @@ impl<N: Notary> Replica<N> {
 
     /// Asks for the state at the tip.
     pub(super) fn want_state(&mut self) -> Output {
+        self.asked.retain(|tip| tip.height != self.tip.height);
         self.asked.push_back(self.tip.clone());
         if self.asked.len() > ASKED_MAX {
             self.asked.pop_front();

@@ -13,6 +13,7 @@ mod fairness;
 mod misled;
 mod rescues;
 mod seats;
+mod showing;
 mod slow;
 mod world;
 
@@ -355,7 +356,7 @@ fn judgements(world: &World, number: u8, since: usize) -> Vec<(u32, bool)> {
 }
 
 /// All of these wish that those be the members, who come if they are not there yet.
-fn reseat(world: &mut World, from: std::ops::Range<u8>, to: std::ops::Range<u8>) {
+fn reseat<N: world::Pen>(world: &mut World<N>, from: std::ops::Range<u8>, to: std::ops::Range<u8>) {
     let first = Tip::first(vec![seat(0)]).unwrap();
     for number in to.clone() {
         if !world.members.contains_key(&seat(number)) {

@@ -129,7 +129,10 @@ impl<N: Notary> Replica<N> {
         let is_fit = is_known && (is_old || self.judged.contains(&value))
             || is_fit
                 && is_in_time
-                && (is_old || batch.leader == seat && !self.is_proof_left_out(&batch))
+                && (is_old
+                    || batch.leader == seat
+                        && !self.is_proof_left_out(&batch)
+                        && self.has_seen(&batch))
                 && !is_unfair
                 && self.is_sound(&batch);
         if is_fit {

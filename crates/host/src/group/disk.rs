@@ -41,8 +41,9 @@ impl Group {
     /// What this machine has was never decided, so nothing of it is kept, nor what the log has up to here.
     pub(super) fn forget(&mut self) -> Result<(), Failure> {
         eprintln!(
-            "croft: THIS MACHINE WAS MISLED: whoever let it in has shown it a tree that those who really sit in \
-             the group have never decided; it lets go of all of that and goes on from them"
+            "croft: THIS MACHINE CAN NOT SHOW that it has what the group has decided: whoever let it in has misled it, \
+             or it was away while it got its seat; it lets go of all that it was shown and takes it anew from those \
+             who sit in the group"
         );
         self.patiently(|group| group.log.sync())?;
         let Some(checkpoint) = self.member.checkpoint() else {

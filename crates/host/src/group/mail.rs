@@ -106,7 +106,7 @@ impl Group {
         let Some(peers) = &mut self.peers else { return };
         let (replica, epoch) = (self.member.replica(), peers.ear().roll().epoch);
         if replica.epoch_known() > epoch {
-            peers.ear().on_changes(&replica.changes_since(epoch));
+            peers.ear().follow(&replica.changes_since(epoch));
         }
         peers.read_roll();
         peers.expire();

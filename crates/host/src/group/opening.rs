@@ -124,6 +124,7 @@ impl Group {
             renewer: Renewer::default(),
             rescuing: None,
             is_passed_over: false,
+            fork_told: 0,
         };
         group.content.owe(group.owed_bytes());
         group.make_room();

@@ -64,6 +64,8 @@ pub struct Standing {
     pub expires: Option<u64>,
     /// Whether machines of the cell act only for users that are named and agree, as far as this machine knows.
     pub is_named: bool,
+    /// A recovery that this machine has heard of and does not follow.
+    pub fork: Option<ForkStanding>,
     /// Whether the group was recovered from somebody else, and this machine has not caught up with that.
     pub is_passed_over: bool,
     /// How this machine has another state than others have sealed, if it has. It has stopped then.
@@ -116,6 +118,23 @@ impl RescueStanding {
     pub(super) fn of(rescue: &Rescue) -> RescueStanding {
         let Rescue { number, seat, height, at, .. } = *rescue;
         RescueStanding { number, survivor: Key(seat.key), height, at }
+    }
+}
+
+/// A recovery of the group that a machine has heard of and does not follow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ForkStanding {
+    /// What was heard.
+    pub rescue: RescueStanding,
+    /// Whether so many members answer that they decide. Else they are still being asked.
+    pub is_refuted: bool,
+}
+
+impl ForkStanding {
+    pub(super) fn of(replica: &Replica<Ed25519>) -> Option<ForkStanding> {
+        let heard = replica.hesitation()?;
+        let rescue = RescueStanding::of(&heard.rescue().rescue()?.what);
+        Some(ForkStanding { rescue, is_refuted: heard.is_refuted() })
     }
 }
 

@@ -11,7 +11,7 @@ use wire::Message;
 
 use crate::cell::Answer;
 
-use super::Group;
+use super::{Group, standing::ForkStanding};
 
 /// How much of its group's decisions a machine has.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -99,8 +99,21 @@ impl Group {
         }
     }
 
+    /// Whoever runs this machine wants the rescue obeyed that it hesitates to obey.
+    pub(super) fn on_obey(&mut self, reply: &SyncSender<Answer>, out: &mut Vec<Output>) {
+        let is_due = self.member.replica().hesitation().is_some();
+        self.member.step(self.clock.now(), Input::Obey, out);
+        let what = "this machine has not heard of a recovery that it does not follow already; run `croft recover` \
+                    where the survivor is, or wait until this one is connected with it";
+        // Whoever asked may be gone.
+        _ = reply.try_send(match is_due {
+            true => Answer::Heard,
+            false => Answer::Refused(what.into()),
+        });
+    }
+
     /// Somebody shows how the members have changed: the client on this machine has to know, and so has its
-    /// member, who may have been passed over.
+    /// member, who may have been passed over, and finds out for both whether a rescue is to be obeyed.
     pub(super) fn on_changes(&mut self, changes: Vec<Decision>, out: &mut Vec<Output>) {
         let Some(peers) = &mut self.peers else { return };
         peers.ear().on_changes(&changes);
@@ -123,10 +136,24 @@ impl Group {
         if is_passed_over && !self.is_passed_over {
             let number = replica.last_rescue().map_or(0, |rescue| Rescue::number_at(rescue.height));
             eprintln!(
-                "croft: the cell's authority has recovered the group without this machine (recovery \
+                "croft: the cell's root key has recovered the group without this machine (recovery \
                  {number}); it follows, has no vote for now, and lets go of what only it had decided"
             );
         }
         self.is_passed_over = is_passed_over;
+    }
+
+    /// Says once that somebody shows a recovery that is not followed.
+    pub(super) fn tell_fork(&mut self) {
+        let fork = ForkStanding::of(self.member.replica()).filter(|fork| fork.is_refuted);
+        let number = fork.as_ref().map_or(0, |fork| fork.rescue.number);
+        if number > self.fork_told {
+            eprintln!(
+                "croft: somebody shows that the cell's root key has recovered the group from another machine \
+                 (recovery {number}), but so many members answer here that they decide: this machine goes on with \
+                 them; `croft doctor` says what to do"
+            );
+            self.fork_told = number;
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use base::{Instant, Machine as _};
+use base::{Instant, Machine as _, Malformed};
 use directory::{Absent, Command, Directory};
 use group::{Decision, Notary, Tip};
 use wire::{Message, Slot};
@@ -14,6 +14,9 @@ use super::{Due, Member, Output, Rest, Whole};
 impl<N: Notary + Clone> Member<N> {
     /// Applies what is decided, as far as its records are at hand.
     pub(super) fn go_on(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if std::mem::take(&mut self.is_unreadable) {
+            self.group(now, group::Input::Unreadable, out);
+        }
         while let Some(due) = self.due.front() {
             match due {
                 Due::Decision(decision) => {
@@ -153,14 +156,28 @@ impl<N: Notary + Clone> Member<N> {
         Some(base::encode(&(state, records)))
     }
 
+    /// Takes a state that enough vouch for, if it is one. Where one is enough, that one may lie.
     pub(super) fn install(&mut self, tip: Tip, state: &[u8], out: &mut Vec<Output>) {
-        let decoded = base::decode::<Whole>(state, state.len());
-        let ((applied, book, rest), records) = decoded.expect("a state that enough vouch for");
-        assert_eq!(applied, tip, "the state belongs to where it was taken");
-        let restored = Directory::restore_whole(self.settings.clone(), &rest, records);
-        self.directory = restored.expect("a state that enough vouch for");
-        self.start_from(applied, book);
-        out.push(Output::Replaced);
+        match self.restored(&tip, state) {
+            Ok((directory, book)) => {
+                self.directory = directory;
+                self.start_from(tip, book);
+                out.push(Output::Replaced);
+            }
+            Err(_) => {
+                self.malformed += 1;
+                self.due.clear();
+                self.is_unreadable = true;
+            }
+        }
+    }
+
+    fn restored(&self, tip: &Tip, state: &[u8]) -> Result<(Directory, Book), Malformed> {
+        let ((applied, book, rest), records) = base::decode::<Whole>(state, state.len())?;
+        if applied != *tip {
+            return Err(Malformed::new("a state that belongs elsewhere"));
+        }
+        Ok((Directory::restore_whole(self.settings.clone(), &rest, records)?, book))
     }
 
     /// Nothing of what it has was ever decided.

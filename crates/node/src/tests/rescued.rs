@@ -125,12 +125,14 @@ fn no_session_outlives_a_rescue_and_it_is_remembered() {
 }
 
 #[test]
-fn a_member_that_is_alone_and_was_given_up_decides_nothing_more() {
+fn a_member_that_is_alone_and_obeys_that_it_was_given_up_decides_nothing_more() {
     let mut scene = Scene::new();
     scene.step(Input::Admit { client: ME, users: Users::Any });
     let height = scene.member.height();
     let time = scene.member.replica().time(scene.now);
     scene.step(Input::Changes(vec![rescue(1, 2, height, time).decision()]));
+    assert!(!scene.member.replica().is_passed_over(), "it decides, so it goes on");
+    scene.step(Input::Obey);
     assert!(scene.member.replica().is_passed_over());
     assert_eq!(scene.hear(1), []);
     assert_eq!(scene.member.height(), height);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use base::{Digest, Duration, Instant};
-use group::{Batch, Change, Seat, Sizes, Step, Tip, Vote};
+use group::{Batch, Change, Seat, Settings, Sizes, Step, Tip, Vote};
 use vice::digest_of;
 
 use crate::{Broken, Checker, Node, World};
@@ -272,7 +272,7 @@ impl Oracle {
             (seen, count, "votes of others"),
             (cast, 400, "own votes"),
             (waits, 16, "waits"),
-            (wishes, 2 * count, "wishes"),
+            (wishes, (1 + Settings::POINTS_MAX) * count, "wishes"),
             (served, 64, "whom it has served"),
             (evidence, settings.proofs_max, "lies"),
         ];

@@ -31,6 +31,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a disk is lost",
     "a member that has drifted notices it",
     "a member starts again",
+    "a newcomer finds that it was misled",
     "a state is taken from others",
     "an old disk is noticed",
     "an old disk is restored",

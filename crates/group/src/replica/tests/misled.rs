@@ -74,12 +74,18 @@ fn one_who_was_alone_at_first_hands_nobody_a_state_once_it_is_known_that_there_a
     with_the_liar_alone(&mut world);
     // What proves that there are four is in what the liar itself offers, or was shown before.
     let with_lineage = Tip { height: 1_000, ..tip };
+    let mut both = vec![seat(LIAR), seat(NEWCOMER)];
+    both.sort_unstable();
+    let four_now = four.seats.clone();
     for (pin, offered) in [
         (alone(), with_lineage.clone()),
         (four.clone(), with_lineage),
         (four.clone(), ahead(&alone())),
         (four.clone(), ahead(&four)),
         (alone(), Tip { seats: vec![seat(LIAR), seat(NEWCOMER)], ..ahead(&alone()) }),
+        // Nor if it says that the newcomer itself sits there since.
+        (alone(), Tip { epoch: 900, ..Tip { seats: both.clone(), ..ahead(&alone()) } }),
+        (alone(), Tip { epoch: 6, ..Tip { seats: four_now, ..ahead(&alone()) } }),
     ] {
         join(&mut world, &pin);
         for _ in 0..3 {
@@ -171,7 +177,7 @@ fn who_was_misled_and_starts_again_is_not_misled_again() {
 fn an_honest_member_lets_go_of_nothing_because_the_first_one_says_that_others_sit_there() {
     let mut world = grown(12);
     let height = 5;
-    let change = Change::Enact { seats: vec![seat(LIAR), seat(7)], ready: Vec::new() };
+    let change = Change::Enact { seats: vec![seat(LIAR), seat(7)], point: None, ready: Vec::new() };
     let (time, commands) = (Instant::from_secs(9), Vec::new());
     let batch = Batch { leader: seat(LIAR), time, commands, change: Some(change) };
     let (round, step, value) = (0, Step::Precommit, batch.digest());

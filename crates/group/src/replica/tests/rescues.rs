@@ -3,7 +3,7 @@
 use base::Rng;
 
 use super::{world::Pen, *};
-use crate::rescue::Rescue;
+use crate::{lineage::Roll, rescue::Rescue};
 
 /// The authority's word that this member goes on from where it stands.
 fn rescue_of<N: Pen>(world: &World<N>, number: u32, survivor: Seat) -> Sealed<Rescue> {
@@ -31,6 +31,16 @@ fn halved() -> (World<Wax>, Seat, Seat) {
     (world, seats[0], seats[1])
 }
 
+/// All others are shown the last rescue of a survivor, and told by whoever runs them to obey.
+fn obey<N: Pen>(world: &mut World<N>, survivor: Seat) {
+    let link = replica(world, survivor).last_rescue().unwrap().clone();
+    let others: Vec<Seat> = world.members.keys().copied().collect();
+    for seat in others.into_iter().filter(|seat| *seat != survivor) {
+        world.input(seat, Input::Changes(vec![link.clone()]));
+        world.input(seat, Input::Obey);
+    }
+}
+
 fn number_of(whose: Seat) -> u8 {
     (0..4).find(|number| seat(*number) == whose).unwrap()
 }
@@ -47,7 +57,9 @@ fn the_survivor_goes_on_alone_and_the_others_take_what_it_has() {
     assert_eq!(replica(&world, survivor).tip().height, 5, "two of four decide nothing");
     let time = replica(&world, survivor).time(world.now);
     rescue(&mut world, 1, survivor);
-    world.run(Duration::from_secs(5));
+    world.run(Duration::from_secs(25));
+    assert!(replica(&world, other).is_member(), "it still asks whether so many are left");
+    world.run(Duration::from_secs(10));
     let tip = replica(&world, survivor).tip().clone();
     assert!(replica(&world, survivor).is_alone() && tip.time >= time);
     assert_eq!(Rescue::number_at(tip.height), 1);
@@ -59,7 +71,7 @@ fn the_survivor_goes_on_alone_and_the_others_take_what_it_has() {
     for seat in lost.iter().chain([&other]) {
         world.command(*seat, 99);
     }
-    world.run(Duration::from_secs(5));
+    world.run(Duration::from_secs(40));
     for seat in lost.iter().chain([&other]) {
         assert!(!replica(&world, *seat).is_member());
     }
@@ -106,6 +118,8 @@ fn all_that_was_decided_is_kept_if_the_best_of_two_survivors_goes_on() {
         }
         world.down.clear();
         world.command(survivor, 9);
+        // They are as many as decide, so somebody has to say so on each.
+        obey(&mut world, survivor);
         world.run(Duration::from_secs(3));
         let all: Vec<Seat> = world.members.keys().copied().collect();
         world.input(survivor, Input::Wish(all));
@@ -118,7 +132,7 @@ fn all_that_was_decided_is_kept_if_the_best_of_two_survivors_goes_on() {
 }
 
 #[test]
-fn members_that_were_given_up_decide_nothing_once_they_have_heard_of_it() {
+fn members_that_were_given_up_decide_nothing_once_they_obey() {
     let (mut world, survivor, other) = halved();
     let mut lost: Vec<Seat> = world.down.iter().copied().collect();
     // The authority is wrong: three are well, and go on without the fourth.
@@ -132,9 +146,8 @@ fn members_that_were_given_up_decide_nothing_once_they_have_heard_of_it() {
     world.run(Duration::from_secs(1));
     world.down.clear();
     lost.push(other);
-    let link = replica(&world, survivor).last_rescue().unwrap().clone();
+    obey(&mut world, survivor);
     for seat in &lost {
-        world.input(*seat, Input::Changes(vec![link.clone()]));
         world.command(*seat, 51);
     }
     world.run(Duration::from_secs(5));
@@ -151,6 +164,7 @@ fn who_was_passed_over_knows_it_after_a_start_before_it_has_any_state() {
     let link = rescue_of(&world, 1, survivor).decision();
     world.down.insert(survivor);
     world.input(other, Input::Changes(vec![link]));
+    world.input(other, Input::Obey);
     assert!(!replica(&world, other).is_member());
     let height = replica(&world, other).tip().height;
     let mark = replica(&world, other).mark_behind(height) as usize;
@@ -207,8 +221,8 @@ fn of_two_rescues_with_one_number_the_first_is_kept_and_a_greater_number_ends_it
     assert!(replica(&world, one).is_alone() && replica(&world, two).is_alone());
     world.run(millis(100));
     rescue(&mut world, 2, one);
-    let link = replica(&world, one).last_rescue().unwrap().clone();
-    world.input(two, Input::Changes(vec![link]));
+    world.down.clear();
+    obey(&mut world, one);
     world.command(two, 77);
     world.run(Duration::from_secs(3));
     assert!(!replica(&world, two).is_member());
@@ -226,6 +240,8 @@ fn a_survivor_whose_disk_is_from_before_it_went_on_is_stale() {
     world.down.insert(other);
     world.restart(number_of(survivor), before);
     world.input(survivor, Input::Changes(vec![link]));
+    assert!(!world.members[&survivor].is_stale, "others may be well");
+    world.run(Duration::from_secs(31));
     assert!(world.members[&survivor].is_stale);
 }
 
@@ -254,4 +270,71 @@ fn nothing_is_told_of_a_rescue_that_is_not_safe_in_the_log() {
     let hello = Message::Hello { nonce: 2 };
     replica.step(now, Input::Heard { from: other, message: hello, is_fit: true }, &mut out);
     assert!(tells(&out));
+}
+
+#[test]
+fn a_rescue_that_leaks_while_a_quorum_is_well_is_not_obeyed() {
+    let mut world = World::<Wax>::sealed(Settings::default(), 4);
+    world.command(world.leader(), 0);
+    world.run(millis(20));
+    // Somebody has the authority's word that one of them goes on alone, and shows it to all again and again.
+    let liar = (0..4).map(seat).find(|seat| *seat != world.leader()).unwrap();
+    let leaked = rescue_of(&world, 1, liar).decision();
+    world.down.insert(liar);
+    for number in 1..100 {
+        for seat in (0..4).map(seat).filter(|seat| *seat != liar) {
+            world.input(seat, Input::Changes(vec![leaked.clone()]));
+            let message = Message::Decisions(vec![leaked.clone()]);
+            world.input(seat, Input::Heard { from: liar, message, is_fit: true });
+        }
+        world.command(world.leader(), number);
+        world.run(Duration::from_secs(1));
+    }
+    assert_eq!(world.states(), vec![numbers(0..100); 3]);
+    for seat in (0..4).map(seat).filter(|seat| *seat != liar) {
+        assert!(replica(&world, seat).is_member());
+        assert!(replica(&world, seat).hesitation().unwrap().is_refuted(), "and it can be seen");
+    }
+}
+
+#[test]
+fn a_rescue_names_no_healthy_member_stale() {
+    let mut world = World::<Wax>::sealed(Settings::default(), 4);
+    world.command(world.leader(), 0);
+    world.run(millis(20));
+    let named = world.leader();
+    let leaked = rescue_of(&world, 1, named).decision();
+    world.input(named, Input::Changes(vec![leaked]));
+    world.run(Duration::from_secs(60));
+    assert!(!world.members[&named].is_stale && replica(&world, named).is_member());
+}
+
+#[test]
+fn whoever_runs_a_machine_can_have_it_obey_at_once() {
+    let (mut world, survivor, other) = halved();
+    rescue(&mut world, 1, survivor);
+    world.command(survivor, 7);
+    world.input(other, Input::Obey);
+    assert!(replica(&world, other).is_member(), "it has heard of nothing to obey");
+    obey(&mut world, survivor);
+    world.run(Duration::from_secs(3));
+    assert_eq!(replica(&world, other).tip().seats, [survivor], "it has the state of that one");
+}
+
+#[test]
+fn a_newcomer_that_hears_of_a_rescue_asks_those_who_sit_there_first() {
+    for is_well in [true, false] {
+        let mut world = World::<Wax>::sealed(Settings::default(), 4);
+        world.command(world.leader(), 0);
+        world.run(millis(20));
+        let (survivor, roll) = (seat(0), Roll::from(world.members[&seat(1)].replica.tip()));
+        let leaked = rescue_of(&world, 1, survivor).decision();
+        if !is_well {
+            world.down.extend([seat(1), seat(2)]);
+        }
+        world.add(9, Tip::pinned(&roll).unwrap());
+        world.input(seat(9), Input::Changes(vec![leaked]));
+        world.run(Duration::from_secs(40));
+        assert_eq!(replica(&world, seat(9)).is_passed_over(), !is_well);
+    }
 }

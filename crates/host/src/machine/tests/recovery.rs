@@ -75,6 +75,7 @@ fn a_cell_that_has_lost_two_of_four_voters_goes_on_from_a_survivor() {
     };
     assert_eq!((number, &survivors[..], told), (1, &[key_of(&cell[1].1)][..], 1));
     assert_eq!(members(three), 1);
+    obey(&cell[1].1);
     assert_eq!(names(three, &work), before);
     mkdir(three, &work, "after");
     assert_eq!(names(&cell[1].1, &work).len(), 21, "the other survivor follows");
@@ -124,11 +125,17 @@ fn members_that_were_given_up_and_come_back_follow_and_can_not_fork() {
     // While it is away they would be a quorum, had they not been given up. Two of them hear of it in time.
     let two = start_hasty(&homes[0]);
     let three = start_hasty(&homes[1]);
-    until("they know", || [&two, &three].into_iter().all(|m| !has_own_vote(m)));
+    for machine in [&two, &three] {
+        assert!(has_own_vote(machine), "too few answer, but not for long");
+        obey(machine);
+        until("it obeys", || !has_own_vote(machine));
+    }
     assert_eq!(names(&two, &work), ["alone", "early"]);
     one.stop().unwrap();
     let four = start_hasty(&homes[2]);
-    until("it is told by one that was told", || !has_own_vote(&four));
+    // It is told by those that were told.
+    obey(&four);
+    until("it obeys", || !has_own_vote(&four));
     let one = start_hasty(&first);
     mkdir(&four, &work, "late");
     let all = [one, two, three, four];
@@ -139,6 +146,46 @@ fn members_that_were_given_up_and_come_back_follow_and_can_not_fork() {
     for machine in all {
         machine.stop().unwrap();
     }
+}
+
+/// Has a machine follow a recovery at once, as soon as it has heard of it.
+fn obey(machine: &Machine) {
+    until("it is told", || machine.standing().group.fork.is_some());
+    machine.recoverer().obey().unwrap();
+}
+
+#[test]
+fn a_quorum_that_is_well_does_not_follow_a_recovery_and_says_that_there_is_a_fork() {
+    let mut cell = hasty_cell("fork", 4);
+    let root = cell[0].0.0.join("root");
+    let work = mkdir(&cell[0].1, &FileId::ROOT, "work");
+    // One is cut off from the others and recovered, though they are well.
+    let homes: Vec<Home> = cell
+        .drain(1..)
+        .map(|(home, machine)| {
+            drop(machine);
+            home
+        })
+        .collect();
+    let (first, one) = cell.remove(0);
+    assert!(matches!(recover(&one, &root), Recovered::Done { number: 1, .. }));
+    one.stop().unwrap();
+    let others: Vec<Machine> = homes.iter().map(start_hasty).collect();
+    mkdir(&others[0], &work, "by-three");
+    // Now it shows them what it has.
+    let one = start_hasty(&first);
+    let fork = |machine: &Machine| machine.standing().group.fork;
+    until("they are shown", || others.iter().all(|m| fork(m).is_some_and(|fork| fork.is_refuted)));
+    mkdir(&others[1], &work, "after");
+    assert_eq!(names(&others[2], &work), ["after", "by-three"]);
+    let why = one.recoverer().obey().unwrap_err().to_string();
+    assert!(why.contains("has not heard of a recovery"), "{why}");
+    // Whoever runs them says which one is meant.
+    for machine in &others {
+        machine.recoverer().obey().unwrap();
+    }
+    until("they obey", || others.iter().all(|machine| !has_own_vote(machine)));
+    assert_eq!(names(&others[2], &work), [""; 0]);
 }
 
 fn has_own_vote(machine: &Machine) -> bool {
