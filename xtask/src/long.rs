@@ -144,6 +144,12 @@ static RUNS: &[Run] = &[
         words: "cargo run --release -p cli -- simulate --workload groups --seed 1 --count 2000",
     },
     Run {
+        name: "simulate-floods",
+        shows: "a machine without a vote that sends all that it can keeps nobody waiting, 500 seeds",
+        needs: &[],
+        words: "cargo run --release -p cli -- simulate --workload floods --seed 1 --count 500",
+    },
+    Run {
         name: "twins",
         shows: "four members agree although one of them is two, 100,000 short worlds",
         needs: &[],
@@ -217,6 +223,12 @@ static RUNS: &[Run] = &[
         shows: "ten thousand that call cost a machine little, and a friend is served meanwhile",
         needs: &[],
         words: "env CROFT_CONNECTIONS=10000 cargo test --release -p host --lib -- --nocapture a_crowd_costs",
+    },
+    Run {
+        name: "flood",
+        shows: "a machine without a vote that sends all that it can for a minute leaves the others their writes and seats",
+        needs: &[],
+        words: "env CROFT_FLOOD_SECONDS=60 cargo test -p host --lib -- --nocapture a_flood_leaves",
     },
     Run {
         name: "nfs",
