@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use base::{Digest, Duration, Instant, Machine as _};
+use base::{Digest, Duration, Instant, Machine as _, PublicKey};
 use group::{
     Batch, Input, Message, Notary as _, Output, Passage, Proposal, Replica, Sealable as _, Sealed,
     Seat, Settings, Step, Tip, Vote, Word,
@@ -69,7 +69,8 @@ impl World {
         match script.byte()? % 16 {
             0 => {
                 let (to, command) = (script.below(HONEST)?, script.byte()?);
-                self.step(to, Input::Command(vec![command]));
+                let from = PublicKey::from_bytes([command % 4; 32]);
+                self.step(to, Input::Command { from, command: vec![command] });
             }
             1..=5 => self.deliver(),
             6 => _ = self.mail.pop_front(),

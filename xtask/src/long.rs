@@ -150,6 +150,12 @@ static RUNS: &[Run] = &[
         words: "cargo run --release -p cli -- simulate --workload leaders --seed 1 --count 200",
     },
     Run {
+        name: "simulate-floods",
+        shows: "a machine without a vote that sends all that it can keeps nobody waiting, 500 seeds",
+        needs: &[],
+        words: "cargo run --release -p cli -- simulate --workload floods --seed 1 --count 500",
+    },
+    Run {
         name: "twins",
         shows: "four members agree although one of them is two, 100,000 short worlds",
         needs: &[],
@@ -223,6 +229,12 @@ static RUNS: &[Run] = &[
         shows: "ten thousand that call cost a machine little, and a friend is served meanwhile",
         needs: &[],
         words: "env CROFT_CONNECTIONS=10000 cargo test --release -p host --lib -- --nocapture a_crowd_costs",
+    },
+    Run {
+        name: "flood",
+        shows: "a machine without a vote that sends all that it can for a minute leaves the others their writes and seats",
+        needs: &[],
+        words: "env CROFT_FLOOD_SECONDS=60 cargo test -p host --lib -- --nocapture a_flood_leaves",
     },
     Run {
         name: "nfs",

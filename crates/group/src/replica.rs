@@ -8,7 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use base::{Digest, Instant, Machine};
+use base::{Digest, Instant, Machine, PublicKey};
+use load::reservoir::Budgets;
 
 use crate::{
     ballot::{Certificate, Step, Vote},
@@ -135,6 +136,8 @@ pub struct Replica<N> {
     catching_up: CatchingUp,
     /// When who was last given decisions.
     served: BTreeMap<Seat, Instant>,
+    /// How many bytes of decisions and states each was given lately.
+    told: Budgets<PublicKey>,
     /// What the log has of the next height, until the engine has been told.
     replay: Option<Vec<Fact>>,
     /// When all were last asked for the time.
@@ -214,6 +217,7 @@ impl<N: Notary> Replica<N> {
             proof: None,
             proof_mark: 0,
             served: BTreeMap::new(),
+            told: Budgets::new(Settings::TOLD_MAX),
             replay: None,
             time_asked_at: None,
             is_stale: false,
@@ -412,6 +416,32 @@ impl<N: Notary> Replica<N> {
                 }
             }
         }
+    }
+
+    /// Somebody has handed this in. The leader is given at once what those want who sit here; what others want it is
+    /// given with the rest, in every round, so that they have no more of it than of a batch of this member's own.
+    fn on_command(
+        &mut self,
+        now: Instant,
+        from: PublicKey,
+        command: Vec<u8>,
+        out: &mut Vec<Output>,
+    ) {
+        let is_bounded = command.len() <= self.settings.batch_bytes_max;
+        let is_favoured =
+            from == self.me.key || self.members.list().iter().any(|seat| seat.key == from);
+        let is_taken = is_bounded && self.pending.push(now, from, is_favoured, command.clone());
+        if is_taken && is_favoured && self.is_on {
+            let to = *self.members.leader(self.engine.round());
+            if to != self.me {
+                out.push(Output::Send { to, message: Message::Commands(vec![command]) });
+            }
+        }
+    }
+
+    /// Whether this waits to be decided. Then it was found fit when it came.
+    pub fn is_pending(&self, command: &[u8]) -> bool {
+        self.pending.has(command)
     }
 
     /// Gives what waits here to who leads.
@@ -650,7 +680,7 @@ impl<N: Notary> Replica<N> {
             Message::Commands(commands) => {
                 if is_fit && self.knows(&from) {
                     for command in commands {
-                        self.pending.push(now, command);
+                        self.pending.push(now, from.key, true, command);
                     }
                 }
             }
@@ -661,10 +691,10 @@ impl<N: Notary> Replica<N> {
             Message::Welcome { nonce, time, height, seen } => {
                 self.on_welcome(now, from, nonce, time, height, seen, out);
             }
-            Message::Behind { height, epoch } => self.on_behind(from, height, epoch, out),
+            Message::Behind { height, epoch } => self.on_behind(now, from, height, epoch, out),
             Message::Decisions(decisions) => self.on_decisions(now, from, decisions, out),
             Message::Offer(summary) => self.on_offer(now, from, summary, out),
-            Message::Fetch { height, from: start } => self.on_fetch(from, height, start, out),
+            Message::Fetch { height, from: start } => self.on_fetch(now, from, height, start, out),
             Message::Piece { height, from: start, bytes } => {
                 self.on_piece(now, from, height, start, bytes, out);
             }
@@ -695,13 +725,7 @@ impl<N: Notary> Machine for Replica<N> {
 
     fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Output>) {
         match input {
-            Input::Command(command) => {
-                let is_bounded = command.len() <= self.settings.batch_bytes_max;
-                if is_bounded && self.pending.push(now, command) && self.is_on {
-                    let leader = *self.members.leader(self.engine.round());
-                    self.forward(leader, out);
-                }
-            }
+            Input::Command { from, command } => self.on_command(now, from, command, out),
             Input::Heard { from, message, is_fit } => {
                 self.on_heard(now, from, message, is_fit, out);
             }

@@ -585,7 +585,9 @@ impl Reception for Nobody {
         Welcome::Early
     }
 
-    fn on_frame(&self, _: &PublicKey, _: Lane, _: Vec<u8>) {}
+    fn on_frame(&self, _: &PublicKey, _: Lane, _: Vec<u8>) -> Duration {
+        Duration::ZERO
+    }
 
     fn on_ask(&self, _: &Asker, _: Vec<u8>, _: &dyn Fn() -> bool) -> Vec<u8> {
         Vec::new()

@@ -23,6 +23,7 @@ use directory::{
     record::{Access, Content},
 };
 use lease::Scope;
+use node::mailroom::Kind;
 use overlay::Profile;
 use wire::Message;
 
@@ -349,7 +350,7 @@ impl Desk {
     /// The file with an inode number, as far as this machine's member of the group has heard.
     pub(crate) fn find(&self, serial: u64) -> Result<Answer, crate::Failure> {
         let (reply, found) = mpsc::sync_channel(1);
-        self.group.post(Post::Find { serial, reply });
+        self.group.post(Kind::Word, Post::Find { serial, reply });
         found.recv_timeout(FIND_MAX).map_err(|_| crate::Failure::Stopped)
     }
 
@@ -425,7 +426,9 @@ impl Desk {
         for output in out.drain(..) {
             match output {
                 // What finds no room is said again.
-                Output::Send(request) => _ = self.group.post(Post::Letter(letter(request))),
+                Output::Send(request) => {
+                    _ = self.group.post(Kind::Wish, Post::Letter(letter(request)))
+                }
                 Output::Return { call, result } => {
                     if let Some(result) = returned(call, result)
                         && let Some(waiting) = state.waiting.remove(&call)

@@ -16,6 +16,7 @@ use directory::{
     audit::{Audit, Outline, Serials},
     record,
 };
+use node::mailroom::Kind;
 use serde::Serialize;
 
 use crate::{Content, Desk, Failure, group::Post, mailbox::Mailbox, store::Frozen};
@@ -120,7 +121,7 @@ impl Fsck {
         })?;
         for _ in 0..TRIES {
             let (reply, survey) = mpsc::sync_channel(1);
-            if !self.inbox.post(Post::Survey(reply)) {
+            if !self.inbox.post(Kind::Word, Post::Survey(reply)) {
                 thread::sleep(PAUSE);
                 continue;
             }

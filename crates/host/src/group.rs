@@ -186,11 +186,12 @@ impl Group {
             let (mut out, mut surveyors) = (Vec::new(), Vec::new());
             let tells_content =
                 |post: &Post| matches!(post, Post::Letter(letter) if letter.tells_content);
-            if posts.iter().any(tells_content) {
+            if posts.iter().any(|(_, post)| tells_content(post)) {
                 self.make_room();
                 self.sync_content()?;
             }
-            for post in posts {
+            for (from, post) in posts {
+                let used = self.clock.used();
                 match post {
                     Post::Letter(letter) => self.on_letter(letter.request, &mut out),
                     Post::Frame { from, bytes } => {
@@ -216,6 +217,8 @@ impl Group {
                     #[cfg(test)]
                     Post::Corrupt(corruption) => self.corrupt(*corruption),
                 }
+                let cost = Duration::from_nanos(self.clock.used().saturating_sub(used));
+                self.inbox.charge(&from, cost);
                 if self.is_much_changed() {
                     self.follow(std::mem::take(&mut out), &mut said)?;
                     self.checkpoint()?;
@@ -390,6 +393,7 @@ impl Group {
             leases: sizes.leases,
             log_bytes: self.log.bytes(),
             log_us: self.log_used / 1_000,
+            dropped: self.inbox.dropped(),
             sessions: directory.clients().filter(|(_, client)| client.is_live).count(),
             members: replica.members().list().len(),
             quorum: replica.members().quorum(),

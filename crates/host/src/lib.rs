@@ -49,8 +49,7 @@ pub use failure::Failure;
 pub use fsck::{Finding, Fsck, Report};
 pub use group::{
     AstrayStanding, ForkStanding, MachineStanding, RescueStanding, Standing as GroupStanding,
-    UserStanding,
-    since_recovery,
+    UserStanding, since_recovery,
 };
 pub use keepsakes::{Keepsakes, Kept};
 pub use key::{public_key, user_key};

@@ -29,7 +29,7 @@ use std::{
 
 use client::{Call, Settings};
 use directory::{Actor, Refusal};
-use node::Seating;
+use node::{Seating, mailroom::Kind};
 use overlay::{Cell, Code, Consent, Patrons, Text};
 use rustix::fs::{FlockOperation, flock};
 
@@ -216,8 +216,8 @@ impl Machine {
         let store = Arc::new(Store::open(&directory.join("store"))?);
         let content = Arc::new(Content::open(&directory.join("content"), &store)?);
         // What does not fit is said again.
-        let posts_max = node::Limits::planned(::group::Settings::default()).posts_max;
-        let inbox = Arc::new(Mailbox::new(posts_max));
+        let limits = node::Limits::planned(::group::Settings::default());
+        let inbox = Arc::new(Mailbox::new(limits));
         let (mail, bytes) = (Arc::clone(&inbox), Arc::clone(&content));
         let membership = Membership::read(directory)?.renewed(directory)?;
         let (client, cell) = (membership.client, Cell::of(&membership.authority).to_string());
@@ -244,7 +244,7 @@ impl Machine {
         let told = Arc::clone(&inbox);
         let on_lost = Box::new(move |lost: Lost| {
             if lost.refused == Some(Refusal::NotYourUser) {
-                told.post(Post::Introduce);
+                told.post(Kind::Word, Post::Introduce);
             }
             keep(&keepsakes, clock, lost);
         });

@@ -1,58 +1,86 @@
-//! A bounded queue between two threads, which drops what does not fit.
+//! The mailroom of this machine's member, between the threads that bring letters and the one that reads them.
 //!
-//! It stands for a network: whoever says something that matters says it again until it is answered.
+//! What does not fit is dropped, as on a network: whoever says something that matters says it again until it is
+//! answered.
 
 use std::{
-    collections::VecDeque,
-    sync::{Condvar, Mutex, PoisonError},
+    collections::BTreeSet,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-/// The queue.
+use base::PublicKey;
+use node::{
+    Limits, Mailroom,
+    mailroom::{Kind, Sender},
+};
+
+use crate::clock::Clock;
+
+/// The mailroom, and who waits for it.
 #[derive(Debug)]
 pub(crate) struct Mailbox<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
-    /// The most letters that wait.
-    count_max: usize,
+    clock: Clock,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    letters: VecDeque<T>,
+    mailroom: Mailroom<T>,
     is_closed: bool,
     /// Since when whoever takes letters is at work on some.
     away: Option<Instant>,
 }
 
 impl<T> Mailbox<T> {
-    pub(crate) fn new(count_max: usize) -> Mailbox<T> {
-        let state = Mutex::new(State { letters: VecDeque::new(), is_closed: false, away: None });
-        Mailbox { state, arrived: Condvar::new(), count_max }
+    pub(crate) fn new(limits: Limits) -> Mailbox<T> {
+        let mailroom = Mailroom::new(limits);
+        let state = Mutex::new(State { mailroom, is_closed: false, away: None });
+        Mailbox { state, arrived: Condvar::new(), clock: Clock }
     }
 
-    /// Puts a letter in, if it is open and there is room. Whether it is in.
-    pub(crate) fn post(&self, letter: T) -> bool {
-        self.post_within(letter, self.count_max)
+    /// Puts in a letter of this machine's own, if it is open and there is room. Whether it is in.
+    pub(crate) fn post(&self, kind: Kind, letter: T) -> bool {
+        self.post_from(Sender::Own, kind, 0, letter)
     }
 
-    /// The same, if there are so few: whoever has no more to say than others leaves room for them.
-    pub(crate) fn post_within(&self, letter: T, count_max: usize) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = state.letters.len() < count_max && !state.is_closed;
-        if has_room {
-            state.letters.push_back(letter);
+    /// The same with a letter of so many bytes that somebody has sent.
+    pub(crate) fn post_from(&self, from: Sender, kind: Kind, bytes: usize, letter: T) -> bool {
+        let mut state = self.lock();
+        let is_in =
+            !state.is_closed && state.mailroom.put(self.clock.now(), from, kind, bytes, letter);
+        if is_in {
             self.arrived.notify_one();
         }
-        has_room
+        is_in
     }
 
-    /// Takes all letters, waiting for one at most this long, or for ever. None when it is closed and
-    /// empty.
-    pub(crate) fn take(&self, wait: Option<Duration>) -> Option<VecDeque<T>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// These sit in the group, or are to.
+    pub(crate) fn seat(&self, seated: BTreeSet<PublicKey>) {
+        self.lock().mailroom.seat(seated);
+    }
+
+    /// To read something of somebody has cost so much.
+    pub(crate) fn charge(&self, from: &Sender, cost: Duration) {
+        self.lock().mailroom.charge(self.clock.now(), from, cost);
+    }
+
+    /// How long nothing more should be taken in from somebody.
+    pub(crate) fn rest_from(&self, from: &Sender) -> Duration {
+        self.lock().mailroom.rest(self.clock.now(), from)
+    }
+
+    /// How many letters were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.lock().mailroom.dropped()
+    }
+
+    /// Takes a round of letters, waiting for one at most this long, or for ever. None when it is closed and empty.
+    pub(crate) fn take(&self, wait: Option<Duration>) -> Option<Vec<(Sender, T)>> {
+        let mut state = self.lock();
         state.away = None;
-        if state.letters.is_empty() && !state.is_closed {
+        if state.mailroom.is_empty() && !state.is_closed {
             state = match wait {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(wait) => {
@@ -61,14 +89,14 @@ impl<T> Mailbox<T> {
                 }
             };
         }
-        let is_over = state.is_closed && state.letters.is_empty();
+        let is_over = state.is_closed && state.mailroom.is_empty();
         state.away = (!is_over).then(Instant::now);
-        (!is_over).then(|| std::mem::take(&mut state.letters))
+        (!is_over).then(|| state.mailroom.take())
     }
 
     /// Waits so long, or until it is closed. Whether it is still open.
     pub(crate) fn rest(&self, wait: Duration) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.away = None;
         let rested = self.arrived.wait_timeout_while(state, wait, |state| !state.is_closed);
         let mut state = rested.unwrap_or_else(PoisonError::into_inner).0;
@@ -78,14 +106,17 @@ impl<T> Mailbox<T> {
 
     /// How long whoever takes letters has been at work on the last ones. Nothing while it waits.
     pub(crate) fn away(&self) -> Duration {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.away.map_or(Duration::ZERO, |since| since.elapsed())
+        self.lock().away.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Nothing more will come.
     pub(crate) fn close(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+        self.lock().is_closed = true;
         self.arrived.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -93,19 +124,28 @@ impl<T> Mailbox<T> {
 mod tests {
     use super::*;
 
+    fn mailbox() -> Mailbox<u32> {
+        Mailbox::new(Limits { posts_max: 2, ..Limits::default() })
+    }
+
+    fn taken(mailbox: &Mailbox<u32>) -> Option<Vec<u32>> {
+        Some(mailbox.take(None)?.into_iter().map(|(_, letter)| letter).collect())
+    }
+
     #[test]
     fn what_does_not_fit_is_dropped_and_the_rest_comes_in_order() {
-        let mailbox = Mailbox::new(2);
-        assert_eq!([0, 1, 2].map(|letter| mailbox.post(letter)), [true, true, false]);
-        assert_eq!(mailbox.take(None).unwrap(), [0, 1]);
+        let mailbox = mailbox();
+        assert_eq!([0, 1, 2].map(|letter| mailbox.post(Kind::Word, letter)), [true, true, false]);
+        assert_eq!(taken(&mailbox).unwrap(), [0, 1]);
+        assert_eq!(mailbox.dropped(), 1);
     }
 
     #[test]
     fn whoever_takes_letters_is_away_until_it_comes_for_more() {
-        let mailbox = Mailbox::new(2);
-        mailbox.post(7);
+        let mailbox = mailbox();
+        mailbox.post(Kind::Word, 7);
         assert_eq!(mailbox.away(), Duration::ZERO);
-        mailbox.take(None).unwrap();
+        taken(&mailbox).unwrap();
         assert!(mailbox.away() > Duration::ZERO);
         mailbox.close();
         mailbox.take(None);
@@ -114,11 +154,11 @@ mod tests {
 
     #[test]
     fn a_closed_mailbox_hands_out_what_it_has_and_then_ends() {
-        let mailbox = Mailbox::new(2);
-        mailbox.post(7);
+        let mailbox = mailbox();
+        mailbox.post(Kind::Word, 7);
         mailbox.close();
-        assert!(!mailbox.post(8), "whoever goes on talking does not keep it open");
-        assert_eq!(mailbox.take(None).unwrap(), [7]);
+        assert!(!mailbox.post(Kind::Word, 8), "whoever goes on talking does not keep it open");
+        assert_eq!(taken(&mailbox).unwrap(), [7]);
         assert!(mailbox.take(None).is_none());
     }
 }

@@ -101,8 +101,12 @@ pub trait Reception: Send + Sync + 'static {
     /// What a machine is that has shown its key. Called on the network's own thread, so it must be quick.
     fn welcome(&self, key: &PublicKey) -> Welcome;
     /// A frame has come. Called on the network's own thread, so it must be quick, and drop what it has no
-    /// room for.
-    fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>);
+    /// room for. For how long nothing more is to be read of this lane.
+    fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>) -> Duration;
+    /// For how long a request is not to be heard: whoever asks has used up what it may. It waits.
+    fn rest(&self, _: &Asker) -> Duration {
+        Duration::ZERO
+    }
     /// Answers a request. Called on one of few threads that are there for it. Whether somebody still waits for the
     /// answer can be asked at any time.
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8>;
@@ -153,8 +157,7 @@ impl Network {
                 Endpoint::new(endpoint_config(&key), Some(config), socket, Arc::new(TokioRuntime));
             endpoint.map_err(|error| unfit(&error))?
         };
-        let (pool, threads) =
-            ask::Pool::start(limits.ask_threads, limits.ask_queue_max, &reception);
+        let (pool, threads) = ask::Pool::start(limits.errands(), &reception);
         let count = || Arc::new(AtomicUsize::new(0));
         let hub = Arc::new(Hub {
             me: key.public(),

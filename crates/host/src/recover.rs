@@ -13,6 +13,7 @@ use std::{
 
 use base::PublicKey;
 use group::{Rescue, Sealed, Seat, Seats};
+use node::mailroom::Kind;
 use serde::Serialize;
 
 use crate::{
@@ -113,7 +114,7 @@ impl Recoverer {
 
     fn survey(&self) -> Result<Survey, Failure> {
         let (reply, own) = mpsc::sync_channel(1);
-        self.inbox.post(Post::Survivor(reply));
+        self.inbox.post(Kind::Word, Post::Survivor(reply));
         let own = own.recv_timeout(PATIENCE).map_err(|_| silent())?;
         let mut others = BTreeMap::new();
         for (key, answer) in self.ask_all(&Errand::Survivor) {
@@ -129,7 +130,7 @@ impl Recoverer {
         post: impl FnOnce(mpsc::SyncSender<Answer>) -> Post,
     ) -> Result<Answer, Failure> {
         let (reply, answer) = mpsc::sync_channel(1);
-        self.inbox.post(post(reply));
+        self.inbox.post(Kind::Wish, post(reply));
         answer.recv_timeout(PATIENCE).map_err(|_| silent())
     }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use directory::{Account, Holder, Quota};
+use node::mailroom::Kind;
 use overlay::{Consent, Decree, Enrolment, Patrons, Power, Profile, Share, Sharer, UserName};
 use serde::{Deserialize, Serialize};
 
@@ -269,7 +270,7 @@ impl Registrar {
             (None, None) => return Err(Failure::Stopped),
         };
         membership.renew(renewal.clone())?;
-        self.inbox.post(Post::Renewed(renewal));
+        self.inbox.post(Kind::Wish, Post::Renewed(renewal));
         membership.expires()
     }
 
@@ -302,7 +303,7 @@ impl Registrar {
         post: impl FnOnce(mpsc::SyncSender<Answer>) -> Post,
     ) -> Result<Answer, Failure> {
         let (reply, answer) = mpsc::sync_channel(1);
-        self.inbox.post(post(reply));
+        self.inbox.post(Kind::Wish, post(reply));
         match answer.recv_timeout(PATIENCE) {
             Ok(Answer::Refused(why)) => Err(Failure::Unfit(why)),
             Ok(answer) => Ok(answer),

@@ -7,19 +7,31 @@
 //! The mailbox, the log and the records at hand are the shell's. They stand here because what fills them comes
 //! through the member; how bytes come and go is the shell's own graph (`network`).
 
+use base::Duration;
 use group::Seats;
 use lease::Policy;
 use load::{Bounded, ClownCar, Flow, Graph, Place, Plan, Release, Shed, Throttle};
 use overlay::Register;
 
-use crate::attendance::OTHERS_MAX;
+use crate::{
+    attendance::OTHERS_MAX,
+    member::{ISSUES, JOIN, JOINS},
+};
 
-/// What waits for the member: letters of this machine's client, frames of others, errands.
-const POSTS: Place<Shed> = Place::new("2A", "mailbox").of("posts");
-/// Frames of other machines among them.
-const FRAMES: Place<Shed> = Place::new("2B", "frames in it").of("frames");
-/// The bytes of these frames.
-const FRAME_BYTES: Place<Shed> = Place::new("2C", "bytes of frames").of("bytes");
+/// What waits for the member of this machine itself: letters of its client, and errands.
+const POSTS: Place<Shed> = Place::new("2A", "own letters").of("letters");
+/// What waits of one machine that sits in the group, or is to.
+const FRAMES: Place<Shed> = Place::new("2B", "letters of a member").of("letters");
+/// The bytes of these.
+const FRAME_BYTES: Place<Shed> = Place::new("2C", "their bytes").of("bytes");
+/// What waits of all that do not sit there.
+const OTHERS: Place<Shed> = Place::new("2AD", "letters of others").of("letters");
+/// The bytes of these.
+const OTHER_BYTES: Place<Shed> = Place::new("2AE", "their bytes").of("bytes");
+/// What one machine without a vote has cost lately.
+const DEBT: Place<Shed> = Place::new("2AF", "time used by one").of("us");
+/// Those of whom it is known what they have cost.
+const DEBTORS: Place<Shed> = Place::new("2AG", "those who used some").of("senders");
 /// Commands that have no place in the order.
 const PENDING: Place<Shed> = Place::new("2D", "undecided commands").of("commands");
 /// Their bytes.
@@ -70,6 +82,18 @@ const LEASES: Place<Shed> = Place::new("2W", "leases of a session").of("leases")
 const ALL_LEASES: Place<Shed> = Place::new("2AB", "leases of all").of("leases");
 /// Files on which one machine's programs have locks.
 const LOCKED: Place<Shed> = Place::new("2AC", "locked files of a machine").of("files");
+/// What one member, or one to be, was told lately of what was decided.
+const TOLD: Place<Shed> = Place::new("2AH", "told to a member").of("bytes");
+/// What anybody else was.
+const TOLD_OTHER: Place<Shed> = Place::new("2AI", "told to another").of("bytes");
+/// Of how many that is known.
+const TOLD_WHOM: Place<Shed> = Place::new("2AJ", "those who were told").of("machines");
+/// How often one machine has wanted to join lately.
+const JOINED: Place<Shed> = Place::new("2AK", "joins of a machine").of("joins");
+/// The same of all that one issuer lets in.
+const ISSUED: Place<Shed> = Place::new("2AL", "joins by an issuer").of("joins");
+/// Of how many that is known.
+const JOINERS: Place<Shed> = Place::new("2AM", "those who joined").of("keys");
 /// The log since the last checkpoint.
 const LOG: Place<Throttle> = Place::new("2X", "log not stored").of("bytes");
 /// Records that have changed since the last checkpoint.
@@ -80,12 +104,20 @@ const RECORDS: Place<Release> = Place::new("2Z", "records at hand").of("records"
 /// How much a member, and the shell that runs it, keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most that waits for the member.
+    /// The most letters of this machine itself that wait for the member.
     pub posts_max: usize,
-    /// The most frames of other machines among that; the rest is for this one.
+    /// The most letters of any other machine.
     pub frames_max: usize,
-    /// The most bytes of these frames.
+    /// The most bytes of these.
     pub frame_bytes_max: usize,
+    /// The most letters of all machines together that do not sit in the group.
+    pub others_max: usize,
+    /// The most bytes of these.
+    pub other_bytes_max: usize,
+    /// With so much of this machine's time used up lately a machine without a vote is not read from.
+    pub debt_max: Duration,
+    /// Of so many it is known what they have used; the rest are taken for one.
+    pub debtors_max: usize,
     /// With so many decisions to apply or to make safe, nothing new is taken.
     pub due_max: usize,
     /// With so many bytes of decisions that wait to be safe, nothing new is taken.
@@ -94,6 +126,8 @@ pub struct Limits {
     pub heard_max: usize,
     /// The most machines that wait to be let in, and to be sent away.
     pub joining_max: usize,
+    /// Of so many machines and issuers it is known how often they have wanted a machine to join.
+    pub joiners_max: usize,
     /// With so many bytes in the log since the last checkpoint, there is one.
     pub log_bytes_max: u64,
     /// With so many records that are not in the store, there is one too: they can't be let go of before.
@@ -105,13 +139,18 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            posts_max: 1_024,
-            frames_max: 512,
-            frame_bytes_max: 64 << 20,
+            posts_max: 512,
+            frames_max: 256,
+            frame_bytes_max: 16 << 20,
+            others_max: 1_024,
+            other_bytes_max: 64 << 20,
+            debt_max: Duration::from_millis(250),
+            debtors_max: 1_024,
             due_max: 1_024,
             held_bytes_max: 16 << 20,
             heard_max: Seats::COUNT_MAX + OTHERS_MAX,
             joining_max: 64,
+            joiners_max: 1_024,
             log_bytes_max: 8 << 20,
             changes_max: 25_000,
             records_max: 50_000,
@@ -135,6 +174,21 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.shed(POSTS, limits.posts_max as u64, again);
     graph.shed(FRAMES, limits.frames_max as u64, again);
     graph.shed(FRAME_BYTES, limits.frame_bytes_max as u64, again);
+    graph.flow(Flow::arrival("a machine without a vote says", OTHERS));
+    graph.flow(Flow::arrival("its bytes", OTHER_BYTES));
+    graph.flow(Flow::between("wanted by others", OTHERS, PENDING));
+    graph.flow(Flow::between("wanted bytes", OTHER_BYTES, PENDING_BYTES));
+    graph.flow(Flow::exit("read", OTHERS));
+    graph.flow(Flow::exit("read", OTHER_BYTES));
+    graph.flow(Flow::arrival("its letters cost", DEBT));
+    graph.flow(Flow::between("is noted", OTHERS, DEBTORS));
+    graph.flow(Flow::exit("time passes", DEBT));
+    graph.flow(Flow::exit("paid off", DEBTORS));
+    graph.shed(OTHERS, limits.others_max as u64, again);
+    graph.shed(OTHER_BYTES, limits.other_bytes_max as u64, again);
+    let unread = "what it sends is left where it is for a while, in the windows of its connection";
+    graph.shed(DEBT, limits.debt_max.as_micros() as u64, unread);
+    graph.shed(DEBTORS, limits.debtors_max as u64, "those beyond share one allowance");
 
     graph.flow(Flow::between("decided", PENDING, HELD).waits_for("a quorum"));
     graph.flow(Flow::between("its bytes decided", PENDING_BYTES, HELD_BYTES).waits_for("a quorum"));
@@ -198,6 +252,26 @@ pub fn graph(group: &group::Settings, limits: &Limits) -> Graph {
     graph.flow(Flow::exit("looked at", HEARD));
     graph.flow(Flow::between("is behind", FRAMES, SERVED));
     graph.flow(Flow::exit("a moment ago", SERVED));
+    for told in [TOLD, TOLD_OTHER] {
+        graph.flow(Flow::arrival("what it asks for", told));
+        graph.flow(Flow::exit("time passes", told));
+    }
+    graph.flow(Flow::between("is told", FRAMES, TOLD_WHOM));
+    graph.flow(Flow::exit("paid off", TOLD_WHOM));
+    let later = "it asks again, and is told nothing before it has paid off some";
+    graph.shed(TOLD, group.told_members.burst, later);
+    graph.shed(TOLD_OTHER, group.told_others.burst, later);
+    graph.shed(TOLD_WHOM, group::Settings::TOLD_MAX as u64, "those beyond share one allowance");
+    for joined in [JOINED, ISSUED] {
+        graph.flow(Flow::arrival("wants to join", joined));
+        graph.flow(Flow::exit("time passes", joined));
+    }
+    graph.flow(Flow::between("is noted", OTHERS, JOINERS));
+    graph.flow(Flow::exit("paid off", JOINERS));
+    let again_later = "it is told to try again in a minute";
+    graph.shed(JOINED, JOINS.burst / JOIN, again_later);
+    graph.shed(ISSUED, ISSUES.burst / JOIN, again_later);
+    graph.shed(JOINERS, limits.joiners_max as u64, "those beyond share one allowance");
     graph.flow(Flow::between("wants to join", POSTS, JOINING));
     graph.flow(Flow::exit("too late", JOINING));
     graph.flow(Flow::between("joins", DUE, MACHINES));
@@ -255,10 +329,15 @@ pub(crate) fn limited(group: group::Settings, limits: Limits) -> (group::Setting
         posts_max: plan.spec(POSTS).threshold as usize,
         frames_max: plan.spec(FRAMES).threshold as usize,
         frame_bytes_max: plan.spec(FRAME_BYTES).threshold as usize,
+        others_max: plan.spec(OTHERS).threshold as usize,
+        other_bytes_max: plan.spec(OTHER_BYTES).threshold as usize,
+        debt_max: Duration::from_micros(plan.spec(DEBT).threshold),
+        debtors_max: plan.spec(DEBTORS).threshold as usize,
         due_max: plan.spec(DUE).threshold as usize,
         held_bytes_max: plan.spec(HELD_BYTES).threshold as usize,
         heard_max: plan.spec(HEARD).threshold as usize,
         joining_max: plan.spec(JOINING).threshold as usize,
+        joiners_max: plan.spec(JOINERS).threshold as usize,
         log_bytes_max: plan.spec(LOG).threshold,
         changes_max: plan.spec(CHANGES).threshold as usize,
         records_max: plan.spec(RECORDS).threshold as usize,
@@ -294,6 +373,11 @@ fn claim_constants(plan: &mut Plan) {
     plan.spec(LEASES);
     plan.spec(ALL_LEASES);
     plan.spec(LOCKED);
+    plan.spec(TOLD);
+    plan.spec(TOLD_OTHER);
+    plan.spec(TOLD_WHOM);
+    plan.spec(JOINED);
+    plan.spec(ISSUED);
 }
 
 impl Limits {
@@ -325,7 +409,7 @@ mod tests {
             let verdict = graph.without_protection(label).check();
             assert_eq!(verdict.vulnerable(), [label], "{}", verdict.summary());
         }
-        assert_eq!(graph.labels().count(), 31);
+        assert_eq!(graph.labels().count(), 41);
     }
 
     #[test]

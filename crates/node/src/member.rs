@@ -13,8 +13,11 @@ use base::{Digest, Instant, Machine as _, Malformed, PublicKey};
 use directory::{Absent, Command, Directory, Key, Record};
 use group::{Astray, Charter, Decision, Notary, Replica, Rescue, Sealed, Seat, Tip};
 use lease::Client;
+use load::reservoir::Budgets;
 use overlay::{Decree, Refused};
 use wire::{Message, Slot};
+
+pub(crate) use hearing::{ISSUES, JOIN, JOINS};
 
 use crate::{
     Loaded, Settings,
@@ -199,6 +202,8 @@ pub struct Member<N> {
     attendance: Option<Attendance>,
     /// Who is about to be admitted. At most `due_max`.
     admitting: BTreeSet<Client>,
+    /// Which machines have wanted to join lately, and who lets them in.
+    joins: Budgets<PublicKey>,
     /// What the decisions that were applied leave behind.
     applied: Tip,
     /// Decided and not applied. At most `due_max`, and what follows from one message.
@@ -249,6 +254,7 @@ impl<N: Notary + Clone> Member<N> {
         // Else there would be messages that are dropped each time that they are said.
         assert!(order::BYTES_MAX <= limits.held_bytes_max, "a command may wait for the log");
         let (due, admitting) = Default::default();
+        let joins = Budgets::new(limits.joiners_max);
         let (said, malformed, strange) = (0, 0, 0);
         let (done, begun) = ((0, 0), VecDeque::new());
         Member {
@@ -260,6 +266,7 @@ impl<N: Notary + Clone> Member<N> {
             book,
             attendance: None,
             admitting,
+            joins,
             applied,
             due,
             done,
@@ -418,8 +425,8 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
                 if self.admitting.len() < self.limits.due_max {
                     self.admitting.insert(client);
                 }
-                let command = Command::Admit { client, users };
-                self.order(now, Order::Do { command, by: None }, out);
+                let (from, command) = (self.identity.seat.key, Command::Admit { client, users });
+                self.order(now, from, Order::Do { command, by: None }, out);
             }
             Input::Join(join) => self.on_join(now, join, out),
             Input::Decree { decree, heard } => self.on_decree(now, decree, heard, out),
@@ -445,7 +452,8 @@ impl<N: Notary + Clone> base::Machine for Member<N> {
             self.look_round(now, out);
         }
         if self.due_at().is_some_and(|at| at <= self.replica.time(now)) {
-            self.order(now, Order::Do { command: Command::Tick, by: None }, out);
+            let from = self.identity.seat.key;
+            self.order(now, from, Order::Do { command: Command::Tick, by: None }, out);
         }
     }
 

@@ -15,6 +15,7 @@ use group::{Ed25519, Seat, Tip};
 
 use crate::{Base, Identity, Input, Loaded, Member, Output, Recovery, Settings};
 
+mod eager;
 mod misled;
 mod rescued;
 

@@ -120,6 +120,8 @@ pub enum Refused {
     CodeMalformed(Malformed),
     /// The key in the code is not the one that the permit is for.
     KeyOther,
+    /// The machine, or whoever lets it in, has wanted it too often lately.
+    JoinsTooMany,
 }
 
 impl fmt::Display for Refused {
@@ -291,6 +293,10 @@ impl fmt::Display for Refused {
             Refused::KeyOther => f.write_str(
                 "the invitation has another key than its issuer has signed: ask whoever runs the cell \
                  for another, and where this one came from",
+            ),
+            Refused::JoinsTooMany => f.write_str(
+                "this machine, or others that its issuer lets in, have joined too often in a short time: \
+                 try again in a minute",
             ),
         }
     }

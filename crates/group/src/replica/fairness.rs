@@ -92,7 +92,7 @@ impl<N: Notary> Replica<N> {
         let is_bounded = self.insisted_bytes_max().is_some_and(|most| command.len() <= most);
         if is_bounded && self.members.contains(&from) && from != self.me {
             self.fairness.shown.insert(from, command.clone());
-            self.pending.push(now, command);
+            self.pending.push(now, from.key, true, command);
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use base::Duration;
+use base::{Duration, PublicKey};
 use borsh::{BorshDeserialize, BorshSerialize};
+use load::reservoir::Allowance;
 
 use super::{Astray, Replica};
 use crate::{
@@ -56,6 +57,10 @@ pub struct Settings {
     pub checkpoint_every: u64,
     /// The most bytes of a state that are taken from others.
     pub state_bytes_max: u64,
+    /// How many bytes of decisions and states a member, or one to be, is given.
+    pub told_members: Allowance,
+    /// How many anybody else is.
+    pub told_others: Allowance,
 }
 
 impl Settings {
@@ -68,6 +73,8 @@ impl Settings {
     pub const EARLY_MAX: usize = 3;
     /// Of so many machines it is known when they were last told of decisions.
     pub const SERVED_MAX: usize = 64;
+    /// Of so many machines it is known how much they were told.
+    pub const TOLD_MAX: usize = 1_024;
 }
 
 impl Default for Settings {
@@ -90,6 +97,8 @@ impl Default for Settings {
             recent_bytes_max: 32 << 20,
             checkpoint_every: 1_000,
             state_bytes_max: 4 << 30,
+            told_members: Allowance { burst: 64 << 20, per_second: 64 << 20 },
+            told_others: Allowance { burst: 2 << 20, per_second: 256 << 10 },
         }
     }
 }
@@ -99,7 +108,12 @@ impl Default for Settings {
 #[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Input {
     /// Somebody wants this decided.
-    Command(Vec<u8>),
+    Command {
+        /// Who has handed it in: each has its turn.
+        from: PublicKey,
+        /// What.
+        command: Vec<u8>,
+    },
     /// Another member says something. Whether it does is known from how it came.
     Heard {
         /// Who.

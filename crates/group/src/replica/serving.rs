@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use base::Instant;
+use base::{Instant, PublicKey};
+use load::reservoir::Allowance;
 
 use super::{Output, Replica, Settings, catching_up::digest_of_state};
 use crate::{
@@ -19,6 +20,8 @@ const SERVED_MAX: usize = 64;
 const SERVED_BYTES_MAX: usize = 1 << 20;
 /// The bytes of a piece of a state; the last has what is left.
 pub(super) const PIECE_BYTES: usize = 256 << 10;
+/// What an answer counts for at the least.
+const ANSWER_BYTES: usize = 4 << 10;
 /// So many points are remembered whose state has been asked for and not come.
 const ASKED_MAX: usize = 4;
 
@@ -52,10 +55,59 @@ impl<N: Notary> Replica<N> {
             }
         }
         self.served.insert(to, now);
-        self.on_behind(to, after, self.tip.epoch, out);
+        self.on_behind(now, to, after, self.tip.epoch, out);
     }
 
-    pub(super) fn on_behind(&mut self, from: Seat, height: u64, epoch: u64, out: &mut Vec<Output>) {
+    /// Tells somebody what comes after a height, if it was not told too much lately: what it asks with is small, and
+    /// what it is told is not. It asks again.
+    pub(super) fn on_behind(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        height: u64,
+        epoch: u64,
+        out: &mut Vec<Output>,
+    ) {
+        if self.may_tell(now, &from) {
+            let before = out.len();
+            self.tell(from, height, epoch, out);
+            let bytes = out[before..].iter().map(bytes_told).sum();
+            self.note_told(now, &from, bytes);
+        }
+    }
+
+    /// How the members have changed since, for somebody who wants to know. None if it was told too much lately.
+    pub fn show_changes(
+        &mut self,
+        now: Instant,
+        to: PublicKey,
+        epoch: u64,
+    ) -> Option<Vec<Decision>> {
+        let to = self.tip.seat_of(&to);
+        self.may_tell(now, &to).then(|| {
+            let changes = self.changes_since(epoch);
+            self.note_told(now, &to, changes.iter().map(bytes_of).sum());
+            changes
+        })
+    }
+
+    fn may_tell(&self, now: Instant, to: &Seat) -> bool {
+        self.told.may(now, &to.key, self.allowance(to))
+    }
+
+    fn note_told(&mut self, now: Instant, to: &Seat, bytes: usize) {
+        let allowance = self.allowance(to);
+        self.told.spend(now, &to.key, allowance, (bytes + ANSWER_BYTES) as u64);
+    }
+
+    fn allowance(&self, to: &Seat) -> Allowance {
+        match self.knows(to) {
+            true => self.settings.told_members,
+            false => self.settings.told_others,
+        }
+    }
+
+    fn tell(&mut self, from: Seat, height: u64, epoch: u64, out: &mut Vec<Output>) {
         if height.saturating_add(1) >= self.tip.epoch && epoch < self.tip.epoch {
             // Others have sat here since, which it would know if it had what was decided.
             let changes = self.changes_since(epoch);
@@ -124,13 +176,24 @@ impl<N: Notary> Replica<N> {
         Decision { height: *height, batch: batch.clone(), certificate }
     }
 
-    pub(super) fn on_fetch(&mut self, from: Seat, height: u64, start: u64, out: &mut Vec<Output>) {
+    pub(super) fn on_fetch(
+        &mut self,
+        now: Instant,
+        from: Seat,
+        height: u64,
+        start: u64,
+        out: &mut Vec<Output>,
+    ) {
+        if !self.may_tell(now, &from) {
+            return;
+        }
         let found = self.checkpoints.iter().find(|(summary, _)| summary.tip.height == height);
         let Some((_, state)) = found else { return };
         let Some(rest) = usize::try_from(start).ok().and_then(|start| state.get(start..)) else {
             return;
         };
         let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
+        self.note_told(now, &from, bytes.len());
         let message = Message::Piece { height, from: start, bytes };
         out.push(Output::Send { to: from, message });
     }
@@ -168,6 +231,19 @@ impl<N: Notary> Replica<N> {
             self.asked.pop_front();
         }
         Output::WantState { height: self.tip.height }
+    }
+}
+
+/// About how many bytes of decisions are in it.
+fn bytes_told(output: &Output) -> usize {
+    match output {
+        Output::Send { message: Message::Decisions(decisions), .. } => {
+            decisions.iter().map(bytes_of).sum()
+        }
+        Output::Send { message: Message::Offer(Summary { tip, .. }), .. } => {
+            tip.lineage.changes().iter().map(bytes_of).sum()
+        }
+        _ => 0,
     }
 }
 

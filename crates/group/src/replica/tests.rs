@@ -15,6 +15,7 @@ mod rescues;
 mod seats;
 mod showing;
 mod slow;
+mod told;
 mod world;
 
 fn millis(millis: u64) -> Duration {
@@ -183,7 +184,7 @@ fn a_member_ten_thousand_decisions_behind_takes_one_state_in_pieces() {
         let command = [&number.to_be_bytes()[..], &[0; 60]].concat();
         let leader = world.leader();
         let whom = if leader == away { there[0] } else { leader };
-        world.input(whom, Input::Command(command));
+        world.hand_in(whom, command);
         world.run(millis(2));
         number += 1;
     }
@@ -560,8 +561,9 @@ fn one_alone_that_has_not_heard_that_its_log_is_safe_needs_what_is_in_it() {
     let (settings, notary) = (Settings::default(), world::notary(0));
     let mut replica = Replica::new(settings, world::group(), seat(0), notary, tip, now);
     let mut out = Vec::new();
-    replica.step(now, Input::Command(vec![1]), &mut out);
-    replica.step(now, Input::Command(vec![2]), &mut out);
+    let from = seat(0).key;
+    replica.step(now, Input::Command { from, command: vec![1] }, &mut out);
+    replica.step(now, Input::Command { from, command: vec![2] }, &mut out);
     assert_eq!((replica.tip().height, replica.mark_behind(0)), (2, 0));
     replica.step(now, Input::Persisted { mark: 1 }, &mut out);
     assert_eq!(replica.mark_behind(1), 1, "one has taken effect");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use base::PublicKey;
-use node::Join;
+use node::{Join, mailroom::Kind};
 
 use crate::{
     Neighbours,
@@ -56,7 +56,7 @@ pub(super) fn announce(
                         let same = said_users.entry(ticket.users.clone()).or_default();
                         *same += 1;
                         if *same == enough {
-                            inbox.post(Post::Served { ticket, reply: reply.clone() });
+                            inbox.post(Kind::Word, Post::Served { ticket, reply: reply.clone() });
                         }
                     }
                     Some(Ok(Answer::Refused(why))) if why != said => {

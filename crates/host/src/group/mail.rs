@@ -1,5 +1,7 @@
 //! What the group's thread hears from clients and other machines, and tells them.
 
+use std::collections::BTreeSet;
+
 use base::{Machine, PublicKey};
 use directory::message::Request;
 use lease::Client;
@@ -49,7 +51,6 @@ impl Group {
             return;
         }
         let Some(peers) = &mut self.peers else { return };
-        peers.took(&bytes);
         let now = self.clock.now();
         match Audience::of(&bytes) {
             Some(Audience::Member) => {
@@ -101,8 +102,21 @@ impl Group {
         peers.read_book(self.member.book(), &self.me.0);
     }
 
+    /// The keys of those who sit in the group or are to, as far as this machine knows.
+    fn seated(&mut self) -> BTreeSet<PublicKey> {
+        let tip = self.member.replica().tip();
+        let seats = tip.seats.iter().chain(tip.learners());
+        let mut keys: BTreeSet<PublicKey> = seats.map(|seat| seat.key).collect();
+        if let Some(peers) = &mut self.peers {
+            keys.extend(peers.ear().roll().seats.iter().map(|seat| seat.key));
+        }
+        keys
+    }
+
     /// The members may have changed: this machine's client has to know whom to ask.
     pub(super) fn read_roll(&mut self) {
+        let seated = self.seated();
+        self.inbox.seat(seated);
         let Some(peers) = &mut self.peers else { return };
         let (replica, epoch) = (self.member.replica(), peers.ear().roll().epoch);
         if replica.epoch_known() > epoch {

@@ -130,6 +130,7 @@ impl Group {
         group.make_room();
         group.follow(out, &mut Vec::new())?;
         group.read_book();
+        group.read_roll();
         group.tell_standing();
         Ok(group)
     }

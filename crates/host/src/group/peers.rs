@@ -4,19 +4,19 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-        mpsc::SyncSender,
-    },
+    sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
     time::{Duration, Instant},
 };
 
 use base::PublicKey;
 use client::Ear;
 use group::{Ed25519, Roll};
-use node::{Book, Join};
+use node::{
+    Book, Join,
+    mailroom::{Kind, Sender},
+};
 use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer, Users};
+use wire::Audience;
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
@@ -88,8 +88,6 @@ struct Door {
     /// Held by whoever asks the members for a stranger: one thread at a time, so that strangers never keep all of
     /// them waiting.
     looking: Mutex<()>,
-    /// Bytes of frames that wait for the member. At most `frame_bytes_max`.
-    waiting: AtomicUsize,
     /// Whether it answers wrongly, in tests.
     #[cfg(test)]
     misanswers: std::sync::atomic::AtomicBool,
@@ -139,18 +137,21 @@ impl Door {
     }
 
     /// How much this machine has of what was decided.
-    fn survivor(&self) -> Answer {
+    fn survivor(&self, from: Sender) -> Answer {
         let (reply, survivor) = std::sync::mpsc::sync_channel(1);
-        self.inbox.post(Post::Survivor(reply));
+        self.inbox.post_from(from, Kind::Word, 0, Post::Survivor(reply));
         let late = "the group's thread does not answer; look at `croft status` there";
         let survivor = survivor.recv_timeout(SURVIVOR_MAX);
         survivor.map_or_else(|_| Answer::Refused(late.into()), |one| Answer::Survivor(one.into()))
     }
 
     /// Has the group decide something, and waits for what comes of it.
-    fn submit(&self, post: impl FnOnce(SyncSender<Answer>) -> Post) -> Answer {
+    fn submit(&self, from: Sender, post: impl FnOnce(SyncSender<Answer>) -> Post) -> Answer {
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
-        self.inbox.post(post(reply));
+        if !self.inbox.post_from(from, Kind::Wish, 0, post(reply)) {
+            let what = "this machine has too much to do; try again in a moment";
+            return Answer::Refused(what.into());
+        }
         let late = "the group does not answer; look at `croft status` there, and try again";
         answer.recv_timeout(JOIN_MAX).unwrap_or_else(|_| Answer::Refused(late.into()))
     }
@@ -167,31 +168,39 @@ impl Reception for Door {
         }
     }
 
-    fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) {
-        let size = bytes.len();
-        if self.waiting.fetch_add(size, Ordering::Relaxed) + size > self.limits.frame_bytes_max
-            || !self.inbox.post_within(Post::Frame { from: *from, bytes }, self.limits.frames_max)
-        {
-            self.waiting.fetch_sub(size, Ordering::Relaxed);
-        }
+    fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) -> Duration {
+        let (sender, size) = (Sender::Machine(*from), bytes.len());
+        let kind = match Audience::of(&bytes) {
+            Some(Audience::Group) => Kind::Wish,
+            _ => Kind::Word,
+        };
+        self.inbox.post_from(sender, kind, size, Post::Frame { from: *from, bytes });
+        self.inbox.rest_from(&sender)
+    }
+
+    fn rest(&self, from: &Asker) -> Duration {
+        self.inbox.rest_from(&sender(from))
     }
 
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8> {
+        let sender = sender(from);
         let answer = match base::decode(&bytes, ERRAND_BYTES_MAX) {
             Ok(Errand::Join(mut join)) if *join.certificate.machine() == from.key => {
                 join.heard = seconds_now();
-                self.submit(|reply| Post::Join { join, reply })
+                self.submit(sender, |reply| Post::Join { join, reply })
             }
             Ok(Errand::Decree(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may pass that on".into())
             }
-            Ok(Errand::Decree(decree)) => self.submit(|reply| Post::Decree { decree, reply }),
+            Ok(Errand::Decree(decree)) => {
+                self.submit(sender, |reply| Post::Decree { decree, reply })
+            }
             Ok(Errand::Survivor | Errand::Changes(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may say that".into())
             }
-            Ok(Errand::Survivor) => self.survivor(),
+            Ok(Errand::Survivor) => self.survivor(sender),
             Ok(Errand::Changes(changes)) => {
-                self.inbox.post(Post::Changes(changes));
+                self.inbox.post_from(sender, Kind::Word, bytes.len(), Post::Changes(changes));
                 Answer::Heard
             }
             Ok(Errand::Read { .. } | Errand::Find(_) | Errand::Look(_) | Errand::Do { .. })
@@ -236,12 +245,16 @@ impl Reception for Door {
             self.neighbours.say(&format!("{:?} was refused: {why}", from.key));
         }
         #[cfg(test)]
-        let answer = match self.misanswers.load(Ordering::Relaxed) {
+        let answer = match self.misanswers.load(std::sync::atomic::Ordering::Relaxed) {
             true => super::liar::misanswer(&bytes, answer),
             false => answer,
         };
         base::encode(&answer)
     }
+}
+
+fn sender(from: &Asker) -> Sender {
+    if from.is_known { Sender::Machine(from.key) } else { Sender::Stranger }
 }
 
 impl Peers {
@@ -261,7 +274,7 @@ impl Peers {
         let ear = ear.ok_or_else(|| {
             Failure::Unfit("the members of the group are none; put `cell` back from a copy".into())
         })?;
-        let (known, gone, waiting) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
+        let (known, gone) = (Mutex::default(), Mutex::default());
         let beside = Arc::clone(&neighbours);
         let door = Arc::new(Door {
             inbox,
@@ -273,7 +286,6 @@ impl Peers {
             known,
             gone,
             looking: Mutex::default(),
-            waiting,
             #[cfg(test)]
             misanswers: Default::default(),
         });
@@ -342,11 +354,6 @@ impl Peers {
         }
     }
 
-    /// A frame has been taken from the mailbox.
-    pub(super) fn took(&self, bytes: &[u8]) {
-        self.door.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
-    }
-
     pub(super) fn send(&self, to: &PublicKey, bytes: Vec<u8>) {
         #[cfg(test)]
         if let Some(liar) = &self.liar {
@@ -359,7 +366,7 @@ impl Peers {
     /// From now on whatever is asked out of turn is answered wrongly.
     #[cfg(test)]
     pub(super) fn misanswer(&self) {
-        self.door.misanswers.store(true, Ordering::Relaxed);
+        self.door.misanswers.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
     pub(super) fn send_frame(&self, to: &PublicKey, bytes: Vec<u8>) {

@@ -4,7 +4,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use base::{Machine as _, PublicKey};
-use node::{Input, Output};
+use node::{Input, Output, mailroom::Kind};
 use overlay::Renewal;
 
 use crate::{
@@ -40,7 +40,7 @@ impl Group {
                 false => ask_around(&lookout, &neighbours, founder),
             };
             if let Some(renewal) = renewal {
-                inbox.post(Post::Renewed(renewal));
+                inbox.post(Kind::Word, Post::Renewed(renewal));
             }
         });
     }

@@ -39,6 +39,8 @@ pub struct Standing {
     pub log_bytes: u64,
     /// Processor time that writing the log has taken, in microseconds.
     pub log_us: u64,
+    /// Letters of others, and of its own client, for which there was no room. Who meant them has said them again.
+    pub dropped: u64,
     /// What a crash had torn at the start. Nobody was told that it was safe.
     pub torn: Torn,
     /// How many members the group has, as far as this machine knows.

@@ -3,7 +3,10 @@
 use std::{fs, io::Write};
 
 use directory::Users;
-use node::Limits;
+use node::{
+    Limits,
+    mailroom::{Kind, Sender},
+};
 
 use super::{disk::FULL_FACTOR, *};
 use crate::{cell::Membership, log::scratch::Scratch};
@@ -20,7 +23,7 @@ impl Home {
             .unwrap()
             .save(&scratch.path)
             .unwrap();
-        Home { scratch, inbox: Arc::new(Mailbox::new(16)) }
+        Home { scratch, inbox: Arc::new(Mailbox::new(Limits::default())) }
     }
 
     fn open(&self) -> Group {
@@ -91,7 +94,8 @@ fn too_many_records_go_also_between_checkpoints() {
     let on_lost = Box::new(|_| {});
     let (desk, keeper) = Desk::start(settings, Clock, Arc::clone(&home.inbox), on_lost);
     let from = PublicKey::from_bytes([9; 32]);
-    home.inbox.post(Post::Frame { from, bytes: b"nonsense".to_vec() });
+    let letter = Post::Frame { from, bytes: b"nonsense".to_vec() };
+    home.inbox.post_from(Sender::Machine(from), Kind::Word, 8, letter);
     home.inbox.close();
     group.work(&desk).unwrap();
     assert_eq!(group.record_count(), 0);

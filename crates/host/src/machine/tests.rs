@@ -10,6 +10,7 @@ use lease::Name;
 use super::{Machine, replace};
 
 mod cells;
+mod flood;
 mod fsck;
 mod liars;
 mod recovery;

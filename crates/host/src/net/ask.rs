@@ -2,20 +2,20 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
 
 use base::PublicKey;
+use node::{Errands, errands, mailroom::Sender};
 use quinn::{Connection, ReadToEndError, RecvStream, SendStream, VarInt};
 use tokio::{
     sync::oneshot,
     task::JoinSet,
-    time::{Duration, interval, timeout},
+    time::{Duration, interval, sleep, timeout},
 };
+
+use crate::clock::Clock;
 
 use super::{
     Asker, Reception,
@@ -31,63 +31,99 @@ const FAILED: VarInt = VarInt::from_u32(2);
 /// How often it is looked whether a stranger who has asked for nothing yet is known by now.
 const KNOWN_LOOK: Duration = Duration::from_millis(50);
 
+#[derive(Debug)]
 struct Job {
     from: Asker,
     bytes: Vec<u8>,
     reply: oneshot::Sender<Vec<u8>>,
 }
 
-/// The threads that answer requests of others. What waits for them is bounded.
+/// The threads that answer requests of others. What waits for them is bounded, and whose turn it is they are told.
 pub(crate) struct Pool {
-    /// None when it is over.
-    jobs: Mutex<Option<SyncSender<Job>>>,
+    state: Mutex<State>,
+    stirred: Condvar,
+    clock: Clock,
+}
+
+struct State {
+    errands: Errands<Job>,
+    is_over: bool,
 }
 
 impl Pool {
     pub(crate) fn start(
-        threads: usize,
-        queue_max: usize,
+        limits: errands::Limits,
         reception: &Arc<dyn Reception>,
-    ) -> (Pool, Vec<JoinHandle<()>>) {
-        let (sender, receiver) = sync_channel(queue_max);
-        let receiver = Arc::new(Mutex::new(receiver));
+    ) -> (Arc<Pool>, Vec<JoinHandle<()>>) {
+        let state = Mutex::new(State { errands: Errands::new(limits), is_over: false });
+        let pool = Arc::new(Pool { state, stirred: Condvar::new(), clock: Clock });
         let start = |_| {
-            let (receiver, reception) = (Arc::clone(&receiver), Arc::clone(reception));
-            thread::spawn(move || answer_all(&receiver, &*reception))
+            let (pool, reception) = (Arc::clone(&pool), Arc::clone(reception));
+            thread::spawn(move || pool.answer_all(&*reception))
         };
-        let threads = (0..threads.max(1)).map(start).collect();
-        (Pool { jobs: Mutex::new(Some(sender)) }, threads)
+        let threads = (0..limits.threads.max(1)).map(start).collect();
+        (pool, threads)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long somebody is not heard.
+    fn rest(&self, from: &Asker) -> Duration {
+        self.lock().errands.rest(self.clock.now(), &sender(from))
     }
 
     /// The answer, when it is there; none if there is no room, or whoever answers has panicked.
     fn answer(&self, from: Asker, bytes: Vec<u8>) -> Option<oneshot::Receiver<Vec<u8>>> {
         let (reply, answer) = oneshot::channel();
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.as_ref()?.try_send(Job { from, bytes, reply }).ok()?;
-        Some(answer)
+        let mut state = self.lock();
+        let (whose, job) = (sender(&from), Job { from, bytes, reply });
+        let is_in = !state.is_over && state.errands.put(self.clock.now(), whose, job).is_ok();
+        self.stirred.notify_one();
+        is_in.then_some(answer)
     }
 
     /// Lets the threads end.
     pub(crate) fn stop(&self) {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.lock().is_over = true;
+        self.stirred.notify_all();
+    }
+
+    /// What a thread is to do next. None when it is over and nothing waits that it may do.
+    fn next(&self) -> Option<(Sender, Job)> {
+        let mut state = self.lock();
+        loop {
+            let job = state.errands.begin(self.clock.now());
+            if job.is_some() || state.is_over {
+                return job;
+            }
+            state = self.stirred.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn answer_all(&self, reception: &dyn Reception) {
+        while let Some((whose, Job { from, bytes, reply })) = self.next() {
+            let used = self.clock.used();
+            let is_awaited = || !reply.is_closed();
+            let answer = is_awaited().then(|| {
+                // A thread that panics has said why; the next request may be another.
+                catch_unwind(AssertUnwindSafe(|| reception.on_ask(&from, bytes, &is_awaited)))
+            });
+            let answer = answer.and_then(Result::ok);
+            let (size, took) = (answer.as_ref().map_or(0, Vec::len), self.clock.used() - used);
+            self.lock().errands.end(self.clock.now(), whose, Duration::from_nanos(took), size);
+            self.stirred.notify_one();
+            if let Some(answer) = answer {
+                // Whoever asked may have gone.
+                _ = reply.send(answer);
+            }
+        }
     }
 }
 
-fn answer_all(jobs: &Mutex<Receiver<Job>>, reception: &dyn Reception) {
-    loop {
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { from, bytes, reply }) = job else { return };
-        let is_awaited = || !reply.is_closed();
-        if !is_awaited() {
-            continue;
-        }
-        // A thread that panics has said why; the next request may be another.
-        let answer = catch_unwind(AssertUnwindSafe(|| reception.on_ask(&from, bytes, &is_awaited)));
-        if let Ok(answer) = answer {
-            // Whoever asked may have gone.
-            _ = reply.send(answer);
-        }
-    }
+fn sender(from: &Asker) -> Sender {
+    if from.is_known { Sender::Machine(from.key) } else { Sender::Stranger }
 }
 
 /// Serves the requests of a machine that is known. How many at a time is a limit of the connection.
@@ -151,6 +187,10 @@ async fn answer(
         }
         Err(ReadToEndError::Read(_)) => return Ok(()),
     };
+    let rest = hub.pool.rest(&from).max(hub.reception.rest(&from));
+    if !rest.is_zero() {
+        sleep(rest).await;
+    }
     let Some(answer) = hub.pool.answer(from, bytes) else {
         hub.turned.asks.add(1);
         _ = send.reset(BUSY);

@@ -4,6 +4,8 @@
 //! transport: handshakes, lanes and windows, of which no lower crate knows. What it hands on comes to the
 //! member's mailbox, 2A to 2C there.
 
+use std::time::Duration;
+
 use load::{Bounded, Flow, Graph, Place, Shed, Throttle};
 
 use super::{
@@ -48,6 +50,10 @@ const ASKED: Place<Bounded> = Place::new("3S", "requests of others").of("request
 const QUEUE: Place<Shed> = Place::new("3T", "waiting for a thread").of("requests");
 /// Those that have one.
 const ANSWERING: Place<Bounded> = Place::new("3U", "being answered").of("requests");
+/// What one machine has used of their time lately.
+const ASK_DEBT: Place<Shed> = Place::new("3W", "time used by one").of("us");
+/// Of how many that is known.
+const ASK_DEBTORS: Place<Shed> = Place::new("3X", "those who used some").of("machines");
 /// Lines for people, for as long as people are not to be told more.
 const LINES: Place<Shed> = Place::new("3V", "lines for people").of("lines");
 
@@ -127,6 +133,15 @@ pub fn graph(limits: &Limits) -> Graph {
     graph.shed(QUEUE, limits.ask_queue_max as u64, "whoever asks is told to try again");
     graph.bounded(ANSWERING, limits.ask_threads as u64, "one for each thread");
 
+    graph.flow(Flow::arrival("answering it takes", ASK_DEBT));
+    graph.flow(Flow::exit("time passes", ASK_DEBT));
+    graph.flow(Flow::between("is noted", ASKED, ASK_DEBTORS));
+    graph.flow(Flow::exit("paid off", ASK_DEBTORS));
+    let unheard =
+        "what it asks is not heard for a while, and waits in the windows of its connection";
+    graph.shed(ASK_DEBT, limits.ask_debt_max.as_micros() as u64, unheard);
+    graph.shed(ASK_DEBTORS, limits.ask_debtors_max as u64, "those beyond share one allowance");
+
     graph.flow(Flow::entry("somebody is turned away", LINES));
     graph.flow(Flow::exit("ten seconds pass", LINES));
     graph.shed(LINES, u64::from(LINES_MAX), "the rest is counted, and the count is said");
@@ -158,6 +173,8 @@ pub(crate) fn limited(limits: Limits) -> Limits {
         asks_max: plan.spec(ASKS).threshold as usize,
         ask_queue_max: plan.spec(QUEUE).threshold as usize,
         ask_threads: plan.spec(ANSWERING).threshold as usize,
+        ask_debt_max: Duration::from_micros(plan.spec(ASK_DEBT).threshold),
+        ask_debtors_max: plan.spec(ASK_DEBTORS).threshold as usize,
         ..limits
     };
     // These follow from the others, or are constants of the transport.
@@ -189,7 +206,7 @@ mod tests {
             let verdict = graph.without_protection(label).check();
             assert_eq!(verdict.vulnerable(), [label], "{}", verdict.summary());
         }
-        assert_eq!(graph.labels().count(), 22);
+        assert_eq!(graph.labels().count(), 24);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) struct Hub {
     pub(crate) transport: Arc<TransportConfig>,
     pub(crate) runtime: Handle,
     pub(crate) reception: Arc<dyn Reception>,
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) herald: Herald,
     pub(crate) turned: Turned,
     /// Of frames that have come in part, and of those that wait to be sent.

@@ -32,6 +32,10 @@ pub struct Limits {
     pub ask_threads: usize,
     /// The most requests of others that wait for one of these threads.
     pub ask_queue_max: usize,
+    /// With so much time of these threads used up lately, a machine is not heard for a while, nor are strangers.
+    pub ask_debt_max: Duration,
+    /// Of so many machines it is known what they have used.
+    pub ask_debtors_max: usize,
     /// The most machines that are known.
     pub peers_max: usize,
     /// The most connections of machines that are known, those included that others have begun.
@@ -97,8 +101,10 @@ impl Default for Limits {
             ask_stranger_bytes_max: 8 << 10,
             answer_bytes_max: MIB,
             asks_max: 256,
-            ask_threads: 4,
+            ask_threads: 8,
             ask_queue_max: 64,
+            ask_debt_max: Duration::from_secs(1),
+            ask_debtors_max: 1_024,
             peers_max: 4_096,
             connections_max: 1_024,
             open_max: 2_048,
@@ -121,6 +127,16 @@ impl Limits {
     /// The most callers that wait to be looked at.
     pub(crate) fn knocks_max(&self) -> usize {
         self.handshakes_max.saturating_mul(KNOCKS)
+    }
+
+    /// Those of them that are about requests of others.
+    pub(crate) fn errands(&self) -> node::errands::Limits {
+        node::errands::Limits {
+            threads: self.ask_threads,
+            waiting_max: self.ask_queue_max,
+            debt_max: self.ask_debt_max,
+            debtors_max: self.ask_debtors_max,
+        }
     }
 
     pub(crate) fn lane(&self, lane: Lane) -> &LaneLimits {

@@ -331,7 +331,11 @@ async fn read(hub: Arc<Hub>, peer: Arc<Peer>, link: Arc<Link>, lane: Lane, mut s
                 link.moved_in();
                 meter.frames_in.add(1);
                 meter.bytes_in.add(bytes.len() as u64);
-                hub.reception.on_frame(&peer.key, lane, bytes);
+                let rest = hub.reception.on_frame(&peer.key, lane, bytes);
+                if !rest.is_zero() {
+                    // What is sent meanwhile fills the stream's window, and then the sender waits too.
+                    _ = timeout(rest, link.connection.closed()).await;
+                }
             }
             Ok(None) => return,
             Err(stop) => return hub.expel(&peer.key, &link.connection, stop),

@@ -94,6 +94,14 @@ impl<S: Clone + Ord, T> Fair<S, T> {
         Some((source, item))
     }
 
+    /// Takes the oldest item of the first source, in the order of their turns, that may have one taken.
+    pub fn pop_where(&mut self, now: Instant, may: impl Fn(&S) -> bool) -> Option<(S, T)> {
+        let place = self.turns.iter().position(|(source, _)| may(source))?;
+        let turn = self.turns.remove(place)?;
+        self.turns.push_front(turn);
+        self.pop(now)
+    }
+
     /// Gives a source that had nothing waiting a queue, and the last turn of the round.
     fn begin(&mut self, source: S) -> usize {
         let at = self.free.pop().unwrap_or_else(|| {
@@ -166,6 +174,18 @@ mod tests {
         queue.push(now, 'b', 1).expect("it has room");
         assert!(!queue.has_room(&'c'));
         assert_eq!(queue.push(now, 'c', 1), Err(Full(1)));
+    }
+
+    #[test]
+    fn a_source_that_may_not_keeps_its_place_and_the_next_one_has_its_turn() {
+        let spec = Spec { label: "T", name: "test", capacity: 9, threshold: 9 };
+        let (mut queue, now) = (Fair::new(spec), Instant::START);
+        for (source, item) in [('a', 1), ('a', 2), ('b', 3)] {
+            queue.push(now, source, item).expect("it has room");
+        }
+        assert_eq!(queue.pop_where(now, |source| *source == 'b'), Some(('b', 3)));
+        assert_eq!(queue.pop_where(now, |source| *source == 'b'), None);
+        assert_eq!([queue.pop(now), queue.pop(now)], [Some(('a', 1)), Some(('a', 2))]);
     }
 
     #[test]

@@ -15,14 +15,15 @@
 //!
 //! A place counts items, each as 1, or bytes: then [`Tally`] is told amounts and [`Cache`] weights.
 //!
-//! [`Duty`] and [`Limit`] hold nothing. They say when work may start: the one for niceness, the other
-//! because whatever does the work is slower than we hoped.
+//! [`Duty`], [`Limit`] and [`Budgets`] hold nothing. They say when work may start: the first for niceness, the
+//! second because whatever does the work is slower than we hoped, the third because others want something too.
 
 mod meter;
 mod order;
 mod plan;
 mod refusal;
 
+mod budgets;
 mod cache;
 mod duty;
 mod fair;
@@ -36,6 +37,7 @@ mod tally;
 mod throttling;
 mod watched;
 
+pub use budgets::{Allowance, Budgets};
 pub use cache::Cache;
 pub use duty::{Duty, REST_MAX, TooSoon};
 pub use fair::Fair;

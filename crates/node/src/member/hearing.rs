@@ -4,7 +4,8 @@ use base::{Instant, PublicKey};
 use directory::Command;
 use group::{Notary, Seat};
 use lease::Client;
-use overlay::Decree;
+use load::reservoir::Allowance;
+use overlay::{Decree, Refused};
 use wire::Message;
 
 use crate::{
@@ -14,6 +15,13 @@ use crate::{
 };
 
 use super::{CALL, Identity, Member, Output};
+
+/// What a join counts for.
+pub(crate) const JOIN: u64 = 1_000;
+/// How often one machine may want to join: eight times, and then every two seconds.
+pub(crate) const JOINS: Allowance = Allowance { burst: 8 * JOIN, per_second: JOIN / 2 };
+/// How often all may that one issuer lets in: so many times, and then four times in a second.
+pub(crate) const ISSUES: Allowance = Allowance { burst: 256 * JOIN, per_second: 4 * JOIN };
 
 impl<N: Notary + Clone> Member<N> {
     pub(super) fn on_heard(
@@ -38,7 +46,8 @@ impl<N: Notary + Clone> Member<N> {
             Ok(Message::Request(request)) => (request, None),
             Ok(Message::Sealed(request, seal)) => (request, key.map(|key| (key, seal))),
             Ok(Message::Whose(epoch)) => {
-                let changes = self.replica.changes_since(epoch);
+                let whose = key.unwrap_or(self.identity.seat.key);
+                let Some(changes) = self.replica.show_changes(now, whose, epoch) else { return };
                 let bytes = wire::seal(&Message::Changes(changes));
                 return out.push(Output::Show { to: from, bytes });
             }
@@ -49,7 +58,8 @@ impl<N: Notary + Clone> Member<N> {
         };
         let order = Order::Do { command: Command::Heard { client: from, request }, by };
         if self.replica.is_alone() && key.is_none() || self.is_authentic(&order) {
-            self.order(now, order, out);
+            let from = key.unwrap_or(self.identity.seat.key);
+            self.order(now, from, order, out);
         } else {
             self.strange += 1;
         }
@@ -112,11 +122,11 @@ impl<N: Notary + Clone> Member<N> {
         attendance.and_then(Attendance::look_at)
     }
 
-    /// Whether all of these may be decided.
+    /// Whether all of these may be decided. What waits here already was looked at when it came.
     fn are_fit(&self, commands: &[Vec<u8>]) -> bool {
-        commands
-            .iter()
-            .all(|command| Order::of(command).is_ok_and(|order| self.is_authentic(&order)))
+        let is_fit = |order: &Order| self.is_authentic(order);
+        let mut commands = commands.iter().filter(|command| !self.replica.is_pending(command));
+        commands.all(|command| Order::of(command).is_ok_and(|order| is_fit(&order)))
     }
 
     fn is_authentic(&self, order: &Order) -> bool {
@@ -129,13 +139,33 @@ impl<N: Notary + Clone> Member<N> {
         let Some(authority) = &self.identity.authority else { return };
         let known = self.book.client(&machine);
         let known = known.filter(|client| !self.book.is_news(*client, &join, authority));
-        match (join.check(authority).map(drop), known) {
+        match (join.check(authority).map(|vouched| vouched.inviter.issuer), known) {
             (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
-            (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
+            (Ok(_), Some(client)) if !self.book.is_revoked(&machine) => {
                 out.push(Output::Joined { machine, outcome: Ok(client) });
             }
-            (Ok(()), _) => self.order(now, Order::Join(join), out),
+            (Ok(issuer), _) => match self.may_join(now, machine, issuer) {
+                true => self.order(now, issuer, Order::Join(join), out),
+                false => {
+                    let outcome = Err(Refused::JoinsTooMany);
+                    out.push(Output::Joined { machine, outcome });
+                }
+            },
         }
+    }
+
+    /// Whether a machine has not wanted to join too often lately, nor all together that this issuer lets in: each time
+    /// is a decision, whatever comes of it.
+    fn may_join(&mut self, now: Instant, machine: PublicKey, issuer: PublicKey) -> bool {
+        let allowances = [(machine, JOINS), (issuer, ISSUES)];
+        let joins = &mut self.joins;
+        let may = allowances.iter().all(|(key, allowance)| joins.may(now, key, *allowance));
+        if may {
+            for (key, allowance) in allowances {
+                joins.spend(now, &key, allowance, JOIN);
+            }
+        }
+        may
     }
 
     pub(super) fn on_decree(
@@ -152,19 +182,30 @@ impl<N: Notary + Clone> Member<N> {
             return;
         };
         match self.book.judge(&decree, authority, heard) {
-            Ok(true) => self.order(now, Order::Decree { decree, heard }, out),
+            Ok(true) => {
+                // Whoever has signed it may let others hand it in.
+                let from = *authority;
+                self.order(now, from, Order::Decree { decree, heard }, out);
+            }
             known => out.push(Output::Decreed { subject, outcome: known.map(drop) }),
         }
     }
 
-    pub(super) fn order(&mut self, now: Instant, order: Order, out: &mut Vec<Output>) {
+    /// Has the group decide something that somebody has handed in.
+    pub(super) fn order(
+        &mut self,
+        now: Instant,
+        from: PublicKey,
+        order: Order,
+        out: &mut Vec<Output>,
+    ) {
         let bytes = base::encode(&order);
         if bytes.len() > order::BYTES_MAX {
             self.malformed += 1;
             return;
         }
         if self.has_room(bytes.len()) {
-            self.group(now, group::Input::Command(bytes), out);
+            self.group(now, group::Input::Command { from, command: bytes }, out);
         }
     }
 

@@ -264,7 +264,9 @@ impl<T: Tamper> Member<T> {
                 if self.is_wanted(&bytes) && self.vice.as_mut().is_none_or(is_heard) {
                     self.epochs.insert(from.0, epoch);
                     for index in 0..self.lives.len() {
-                        self.step(now, index, Input::Command(bytes.to_vec()), out);
+                        let from = PublicKey::from_bytes([from.0 as u8; 32]);
+                        let command = bytes.to_vec();
+                        self.step(now, index, Input::Command { from, command }, out);
                     }
                 }
             }

@@ -3,10 +3,7 @@
 use base::Duration;
 
 use super::world::{Wax, World, seat};
-use crate::{
-    replica::{Input, Settings},
-    seat::Seat,
-};
+use crate::{replica::Settings, seat::Seat};
 
 /// 256 kbit/s.
 const NARROW: u64 = 32_000;
@@ -20,10 +17,10 @@ const SPAN: Duration = Duration::from_secs(20);
 const REPEAT: Duration = Duration::from_millis(500);
 
 /// A command of this number.
-fn command(number: u32) -> Input {
+fn command(number: u32) -> Vec<u8> {
     let mut command = number.to_be_bytes().to_vec();
     command.resize(COMMAND_BYTES, 0);
-    Input::Command(command)
+    command
 }
 
 /// Commands that are decided in a second: each is given to the leader when the one before is decided, as far as
@@ -48,7 +45,7 @@ fn rate(world: &mut World<Wax>, slow: Option<Seat>, span: Duration) -> f64 {
         };
         for to in to {
             given_at = Some(world.now);
-            world.input(to, command(number));
+            world.hand_in(to, command(number));
         }
         world.run(Duration::from_millis(1));
     }

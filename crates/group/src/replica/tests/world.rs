@@ -247,7 +247,11 @@ impl<N: Pen> World<N> {
     }
 
     pub(super) fn command(&mut self, to: Seat, number: u32) {
-        self.input(to, Input::Command(number.to_be_bytes().to_vec()));
+        self.hand_in(to, number.to_be_bytes().to_vec());
+    }
+
+    pub(super) fn hand_in(&mut self, to: Seat, command: Vec<u8>) {
+        self.input(to, Input::Command { from: to.key, command });
     }
 
     fn follow(&mut self, seat: Seat, out: Vec<Output>) {

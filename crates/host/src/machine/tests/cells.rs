@@ -405,7 +405,9 @@ impl crate::Reception for Deaf {
         crate::Welcome::Refused
     }
 
-    fn on_frame(&self, _: &base::PublicKey, _: crate::Lane, _: Vec<u8>) {}
+    fn on_frame(&self, _: &base::PublicKey, _: crate::Lane, _: Vec<u8>) -> Duration {
+        Duration::ZERO
+    }
 
     fn on_ask(&self, _: &crate::Asker, _: Vec<u8>, _: &dyn Fn() -> bool) -> Vec<u8> {
         Vec::new()

@@ -11,6 +11,7 @@ use std::{
 use base::{FileId, Rng};
 use directory::{operation::Over, record::Content};
 use lease::Client;
+use node::mailroom::Kind;
 use vice::Lie;
 
 use super::{cells::*, *};
@@ -117,7 +118,7 @@ impl Cell {
             key: key::read(&home.join("key")).unwrap(),
             group: Membership::read(home).unwrap().group(),
         };
-        assert!(self.machines[liar].inbox.post(Post::Corrupt(Box::new(corruption))));
+        assert!(self.machines[liar].inbox.post(Kind::Word, Post::Corrupt(Box::new(corruption))));
     }
 
     /// How often each of the others can prove that this one has lied, and that anybody else has.

@@ -83,12 +83,13 @@ impl Reception for Ears {
         self.welcomes.lock().unwrap().get(key).copied().unwrap_or(other)
     }
 
-    fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>) {
+    fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>) -> Duration {
         let freezes = bytes == b"freeze";
         self.change(|heard| heard.frames.push((*from, lane, bytes)));
         if freezes {
             self.wait_until_open();
         }
+        Duration::ZERO
     }
 
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8> {
