@@ -4,7 +4,7 @@
 //! on the content meanwhile, or starts again: so all pieces are of one version.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::unix::fs::FileExt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -74,6 +74,8 @@ struct Known {
     members: Vec<PublicKey>,
     /// When it was last asked for whom these machines act. One for each machine at the most, and not for long.
     asked: BTreeMap<PublicKey, Instant>,
+    /// Those who were sent away, whatever anybody says of them. As many as a cell remembers.
+    gone: BTreeSet<PublicKey>,
     /// The users of the cell, if this machine has read the group's book.
     people: Vec<Person>,
     /// This machine's own client.
@@ -306,6 +308,13 @@ impl Neighbours {
         self.known().machines = machines.map(|machine| (machine.client, machine)).collect();
     }
 
+    /// A machine is of the cell no more, whoever says something else.
+    pub(crate) fn send_away(&self, key: &PublicKey) {
+        let mut known = self.known();
+        known.machines.retain(|_, machine| machine.key != *key);
+        known.gone.insert(*key);
+    }
+
     pub(crate) fn read_people(&self, book: &Book) {
         let person =
             |user: &Profile| Person { user: user.clone(), is_removed: book.is_revoked(&user.key) };
@@ -369,7 +378,8 @@ impl Neighbours {
             Answer::Machine(machine) => Some(machine).filter(is_meant),
             _ => None,
         })?;
-        let Some(machine) = found else {
+        let Some(machine) = found.filter(|machine| !self.known().gone.contains(&machine.key))
+        else {
             let what = "the members of the group don't know the machine that was asked for";
             return Err(Failure::Unfit(what.into()));
         };

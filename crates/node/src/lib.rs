@@ -10,6 +10,7 @@ pub mod graph;
 mod loaded;
 mod member;
 mod order;
+mod pin;
 mod recovery;
 
 pub use attendance::Seating;
@@ -19,6 +20,7 @@ pub use graph::Limits;
 pub use loaded::{Loaded, Page};
 pub use member::{Checkpoint, Identity, Input, Member, Output};
 pub use order::Order;
+pub use pin::Pin;
 pub use recovery::{Base, Recovery};
 
 #[cfg(test)]

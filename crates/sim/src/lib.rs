@@ -21,6 +21,7 @@ mod checker;
 mod outcome;
 mod world;
 
+pub mod decrees;
 pub mod files;
 pub mod groups;
 pub mod leases;

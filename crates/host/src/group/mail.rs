@@ -6,6 +6,8 @@ use lease::{Client, message::Up};
 use node::{Input, Output};
 use wire::{Audience, Message, Slot, Word};
 
+use crate::Failure;
+
 use super::{Group, Roster};
 
 impl Group {
@@ -49,12 +51,12 @@ impl Group {
         bytes: Vec<u8>,
         said: &mut Vec<Vec<u8>>,
         out: &mut Vec<Output>,
-    ) {
+    ) -> Result<(), Failure> {
         #[cfg(test)]
         if !self.heeds(&from, &bytes) {
-            return;
+            return Ok(());
         }
-        let Some(peers) = &mut self.peers else { return };
+        let Some(peers) = &mut self.peers else { return Ok(()) };
         peers.took(&bytes);
         let now = self.clock.now();
         match Audience::of(&bytes) {
@@ -73,8 +75,14 @@ impl Group {
                 Ok(Message::Changes(changes)) => self.on_changes(changes, out),
                 _ => {}
             },
+            Some(Audience::Machine) => {
+                if let Ok(Message::Tidings(tidings)) = wire::open(&bytes) {
+                    return self.on_tidings(from, tidings, out);
+                }
+            }
             None => {}
         }
+        Ok(())
     }
 
     /// Tells a client what follows from a decision.

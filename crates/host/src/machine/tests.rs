@@ -10,9 +10,11 @@ use lease::Name;
 use super::{Machine, replace};
 
 mod cells;
+mod codes;
 mod fsck;
 mod liars;
 mod recovery;
+mod revoked;
 mod users;
 
 /// A directory that goes with the test.

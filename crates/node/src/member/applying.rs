@@ -135,7 +135,7 @@ impl<N: Notary + Clone> Member<N> {
                 }
                 if is_news {
                     let outcome = obeyed.as_ref().map(drop).map_err(Clone::clone);
-                    out.push(Output::Decreed { subject, outcome });
+                    out.push(Output::Decreed { subject, decree, outcome });
                 }
                 // Nobody hears a machine that was sent away, so its leases end with its session.
                 let admit = |(client, users)| Command::Admit { client, users };

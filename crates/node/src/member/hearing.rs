@@ -127,15 +127,15 @@ impl<N: Notary + Clone> Member<N> {
     pub(super) fn on_join(&mut self, now: Instant, join: Box<Join>, out: &mut Vec<Output>) {
         let machine = *join.certificate.machine();
         let Some(authority) = &self.identity.authority else { return };
-        let known = self.book.client(&machine);
-        let known = known.filter(|client| !self.book.is_news(*client, &join, authority));
-        match (join.check(authority).map(drop), known) {
-            (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
-            (Ok(()), Some(client)) if !self.book.is_revoked(&machine) => {
-                out.push(Output::Joined { machine, outcome: Ok(client) });
-            }
-            (Ok(()), _) => self.order(now, Order::Join(join), out),
-        }
+        let vouched = join.check(authority);
+        let judged = vouched.and_then(|vouched| self.book.may_join(&vouched, join.heard));
+        // What this member knows already must not cost a place in the log, whoever asks how often.
+        let outcome = match judged {
+            Err(refused) => Err(refused),
+            Ok(Some(client)) if !self.book.is_news(client, &join, authority) => Ok(client),
+            Ok(_) => return self.order(now, Order::Join(join), out),
+        };
+        out.push(Output::Joined { machine, outcome });
     }
 
     pub(super) fn on_decree(
@@ -153,7 +153,7 @@ impl<N: Notary + Clone> Member<N> {
         };
         match self.book.judge(&decree, authority, heard) {
             Ok(true) => self.order(now, Order::Decree { decree, heard }, out),
-            known => out.push(Output::Decreed { subject, outcome: known.map(drop) }),
+            known => out.push(Output::Decreed { subject, decree, outcome: known.map(drop) }),
         }
     }
 
