@@ -35,13 +35,14 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
     };
     use overlay::{
         Consent, Decree, Enrolment, Invitation, Issuer, IssuerRevocation, Patrons, Profile,
-        Revocation, Terms, UserName,
+        Revocation, Secret, Terms, UserName,
     };
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
-    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
+    let terms =
+        Terms { count: 2, expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
     let issuer = Issuer::by(&authority, machine.clone(), 2_000);
-    let invitation = Invitation::new(&issuer, [3; 32], terms).unwrap();
+    let invitation = Invitation::new(&issuer, &Secret::new([3; 16]), terms).unwrap();
     let certificate = invitation.certify(&machine, 9_000).unwrap();
     let addresses = vec!["127.0.0.1:7".parse().unwrap(), "[::1]:8".parse().unwrap()];
     let join = Join::new(certificate, Whereabouts { addresses, number: 4 }, &machine, 5);

@@ -58,7 +58,7 @@ pub fn overlay(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use base::{Rng, SecretKey};
-    use overlay::{Invitation, Issuer, Patrons, Profile, Terms, UserName};
+    use overlay::{Invitation, Issuer, Patrons, Profile, Secret, Terms, UserName};
 
     use super::*;
 
@@ -66,11 +66,11 @@ mod tests {
         let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
         let name = UserName::new("alice").unwrap();
         let patrons = Patrons::These([name.clone()].into());
-        let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons };
+        let terms = Terms { count: 2, expires: 1_000, certificate_expires_max: 9_000, patrons };
         let issuer = Issuer::by(&authority, machine.clone(), 2_000);
         let warrant = encode(issuer.warrant());
         let of_issuer = encode(&IssuerRevocation::new(&authority, machine.public(), 5));
-        let invitation = Invitation::new(&issuer, [3; 32], terms).unwrap();
+        let invitation = Invitation::new(&issuer, &Secret::new([3; 16]), terms).unwrap();
         let renewal = Renewal::new(&issuer, machine.public(), 19_000);
         let certificate = invitation.certify(&machine, 9_000).unwrap();
         let certificate = encode(&certificate.renewed(renewal.clone()));
@@ -81,7 +81,9 @@ mod tests {
         let decree = encode(&Decree::Enrol(enrolment.clone()));
         let consent = encode(&Consent::new(&machine, authority.public(), machine.public()));
         let revocation = encode(&Revocation::new(&issuer, machine.public(), 5));
-        let code = Code::new(invitation, &["127.0.0.1:7000".parse().unwrap()]).unwrap();
+        let pin = invitation.permit().number(0);
+        let code =
+            Code::new(Secret::new([3; 16]), pin, &["127.0.0.1:7000".parse().unwrap()]).unwrap();
         let code = code.text().reveal().as_bytes().to_vec();
         let (renewal, enrolment, people) = (encode(&renewal), encode(&enrolment), encode(&people));
         [

@@ -114,6 +114,12 @@ static RUNS: &[Run] = &[
         words: "cargo +nightly fuzz run ear -- -max_total_time=300",
     },
     Run {
+        name: "joins",
+        shows: "200 machines join by one code within five minutes, and says how long it took",
+        needs: &[],
+        words: "env CROFT_JOINS=200 cargo test --release -p host --lib as_many_machines -- --nocapture",
+    },
+    Run {
         name: "models",
         shows: "leases are safe in every schedule of two clients, to a greater depth",
         needs: &[],

@@ -11,17 +11,18 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use host::{Machine, Patrons, Root};
+use host::{Machine, Patrons, Root, Terms};
 
 use crate::{
     authority::{self, RootFile},
     machine::{self, Home},
+    passphrase,
     view::short,
     words,
 };
 
-/// More than any code has, in bytes.
-const CODE_BYTES_MAX: u64 = 64 << 10;
+/// More than two codes have, in bytes.
+const CODES_BYTES_MAX: u64 = 4 << 10;
 
 #[derive(clap::Args)]
 pub struct InitArgs {
@@ -44,6 +45,9 @@ pub struct InitArgs {
 pub struct InviteArgs {
     #[command(flatten)]
     home: Home,
+    /// How many machines may join with the code; each can be sent away alone
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    count: u32,
     /// How long the code serves, as in 30m, 1h or 2d
     #[arg(long = "for", value_name = "SPAN", default_value = "1h", value_parser = words::span)]
     span: Duration,
@@ -55,8 +59,11 @@ pub struct InviteArgs {
 
 #[derive(clap::Args)]
 pub struct JoinArgs {
-    /// What `croft invite` has printed; `-` reads it from standard input, where nobody else sees it
-    code: String,
+    /// What `croft invite` has printed; `-` reads it from standard input, where nobody else sees it, and without it
+    /// the terminal is asked
+    code: Option<String>,
+    /// A code by another machine: nothing is done unless both lead to the same cell
+    other: Option<String>,
     #[command(flatten)]
     home: Home,
     /// Where other machines reach this one: an IP, or IP:PORT; the address from which this machine
@@ -130,13 +137,18 @@ pub fn init(args: &InitArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn invite(args: &InviteArgs) -> anyhow::Result<ExitCode> {
-    let code = Machine::invite_for(&args.home.directory, args.span, args.users.clone())?;
+    let terms = Terms { count: args.count, span: args.span, patrons: args.users.clone() };
+    let code = Machine::invite_for(&args.home.directory, terms)?;
     let until = words::now() + args.span.as_secs();
     let mut err = stderr();
     writeln!(err, "on the machine that is to join, while this one runs: croft join CODE")?;
     writeln!(
         err,
-        "it serves one machine, until {}; whoever has it can join, so treat it as a secret",
+        "it serves {}, until {}; whoever has it can join, so treat it as a secret",
+        match args.count {
+            1 => "one machine".to_owned(),
+            count => format!("{count} machines"),
+        },
         words::moment(until)
     )?;
     if let Some(Patrons::These(users)) = &args.users {
@@ -155,17 +167,27 @@ pub fn invite(args: &InviteArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
-    let code = match args.code.as_str() {
-        "-" => read_code()?,
-        code => code.to_owned(),
-    };
-    let code = code.trim();
+    let mut codes = Vec::new();
+    for code in args.code.iter().chain(&args.other) {
+        let typed = if code == "-" { read_codes()? } else { code.clone() };
+        codes.extend(typed.split_whitespace().map(str::to_owned));
+    }
+    if codes.is_empty() {
+        codes.push(passphrase::get_code()?.trim().to_owned());
+    }
+    let [code, others @ ..] = &codes[..] else { bail!("a code is needed") };
+    if others.len() > 1 {
+        bail!("at most two codes are compared; name two, or one");
+    }
     let listen = match args.listen {
         Some(listen) => listen,
         None => Machine::way_to(code)?,
     };
     let directory = &args.home.directory;
-    Machine::join(directory, code, listen)?;
+    Machine::join_by(directory, code, others.first().map(String::as_str), listen)?;
+    if !others.is_empty() {
+        writeln!(stderr(), "both codes lead to the same cell")?;
+    }
     writeln!(stderr(), "joined the cell, as the machine in {}", directory.display())?;
     say_start(directory)?;
     Ok(ExitCode::SUCCESS)
@@ -252,9 +274,9 @@ fn say_start(directory: &Path) -> std::io::Result<()> {
     writeln!(stderr(), "start it with: croft run --dir {} --mount PATH", directory.display())
 }
 
-fn read_code() -> anyhow::Result<String> {
+fn read_codes() -> anyhow::Result<String> {
     let mut code = String::new();
-    let read = stdin().take(CODE_BYTES_MAX).read_to_string(&mut code);
+    let read = stdin().take(CODES_BYTES_MAX).read_to_string(&mut code);
     read.context("can't read the code from standard input")?;
     if code.trim().is_empty() {
         bail!("standard input has no code; pass on what `croft invite` prints");

@@ -49,7 +49,7 @@ enum Command {
     Quickstart(quickstart::Args),
     /// Make a directory the home of a machine, a cell of its own
     Init(cell::InitArgs),
-    /// Print a code with which one more machine can join the cell
+    /// Print a code with which more machines can join the cell
     Invite(cell::InviteArgs),
     /// Make a directory the home of a machine of the cell that a code invites to
     Join(cell::JoinArgs),

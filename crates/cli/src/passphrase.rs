@@ -1,4 +1,4 @@
-//! How a passphrase gets here: from a file, or from whoever sits at the terminal, without being shown.
+//! How a passphrase or a code gets here: from a file, or from whoever sits at the terminal, without being shown.
 
 use std::{
     fs::{self, File},
@@ -35,12 +35,22 @@ pub fn get_new(file: Option<&Path>) -> anyhow::Result<Secret> {
     Ok(new)
 }
 
+/// A code that is typed, or pasted.
+pub fn get_code() -> anyhow::Result<Secret> {
+    let none = "a code is needed and there is no terminal to ask for it; pass on what `croft invite` prints, \
+                after `join` or, with `-` there, on standard input";
+    ask_for("the code: ", none)
+}
+
 fn ask(prompt: &str) -> anyhow::Result<Secret> {
+    let none = "a passphrase is needed and there is no terminal to ask for it; name a file with \
+                --passphrase-file";
+    ask_for(prompt, none)
+}
+
+fn ask_for(prompt: &str, none: &'static str) -> anyhow::Result<Secret> {
     let terminal = File::options().read(true).write(true).open("/dev/tty");
-    let mut terminal = terminal.context(
-        "a passphrase is needed and there is no terminal to ask for it; name a file with \
-         --passphrase-file",
-    )?;
+    let mut terminal = terminal.context(none)?;
     terminal.write_all(prompt.as_bytes())?;
     let quiet = Quiet::new(&terminal)?;
     let mut line = String::with_capacity(1 << 10);

@@ -3,11 +3,13 @@
 //! Whoever founds a cell makes its root key and an issuer, and invites itself. Whoever joins asks a machine of the
 //! cell, which has the group decide, and is told who else there is.
 
+mod joining;
+mod pins;
+
 use std::{
     fs,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    net::{SocketAddr, UdpSocket},
     path::Path,
-    sync::Arc,
     time::Duration,
 };
 
@@ -17,18 +19,21 @@ use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
 use lease::Client;
 use node::{Book, Identity, Join, Whereabouts};
 use overlay::{
-    Certificate, Code, Consent, Decree, Invitation, Patrons, Power, Profile, Renewal, Renewer,
-    Revocation, Terms, Text, Users, Warrant,
+    Certificate, Consent, Decree, Invitation, Patrons, Power, Profile, Renewal, Renewer,
+    Revocation, Secret, Users, Warrant,
 };
 
 use crate::{
-    Asker, Clock, Failure, Lane, Limits, Network, NetworkSettings, Reception, Root, Welcome,
+    Clock, Failure, Root,
     authority::{issuer_for, issuer_path},
-    discovery::{self, Mdns},
     group::Survivor,
     key,
     machine::replace,
+    plain,
 };
+
+pub(crate) use joining::{Lead, way_to};
+pub(crate) use pins::recall;
 
 const GROUP: Domain = Domain::new("first group of a cell v1");
 /// How long a certificate lasts.
@@ -158,11 +163,31 @@ pub struct Plea<'a> {
     pub is_awaited: &'a dyn Fn() -> bool,
 }
 
+/// On which terms machines are invited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How many may come with the code.
+    pub count: u32,
+    /// For how long.
+    pub span: Duration,
+    /// For whom they may act, if it is said.
+    pub patrons: Option<Patrons>,
+}
+
+impl Terms {
+    /// For one machine, for so long.
+    pub fn one(span: Duration) -> Terms {
+        Terms { count: 1, span, patrons: None }
+    }
+}
+
 /// What one machine asks another, out of turn.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Errand {
     /// "I want to be one of you."
     Join(Box<Join>),
+    /// "I have the code with this digest. Where does it lead?"
+    Invited(Digest),
     /// "What are these bytes of the file?"
     Read {
         /// The number of the file.
@@ -245,7 +270,9 @@ pub(crate) enum Answer {
     /// "You are", and what there is to know.
     Joined(Box<Ticket>),
     /// "No", and why.
-    Refused(String),
+    Refused(#[borsh(serialize_with = "plain::write", deserialize_with = "plain::read")] String),
+    /// "There."
+    Invited(Box<Lead>),
     /// "These."
     Bytes(Vec<u8>),
     /// "This one", if any.
@@ -276,11 +303,7 @@ pub(crate) enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Ticket {
     pub(crate) client: Client,
-    pub(crate) founder: Seat,
-    pub(crate) roll: Roll,
     pub(crate) machines: Vec<Neighbour>,
-    /// That of the machine that answers.
-    pub(crate) certificate: Certificate,
     /// The users that the machine that has joined acts for; none if it acts for any.
     pub(crate) users: Option<Vec<Profile>>,
 }
@@ -304,7 +327,9 @@ impl Membership {
         // It is used when the machine first starts, whenever that is.
         let users = (patrons != Patrons::Any).then(Vec::new);
         let authority = root.public();
-        let invitation = Membership::invitation(directory, &authority, CERTIFICATE, patrons)?;
+        let terms = Terms { patrons: Some(patrons), ..Terms::one(CERTIFICATE) };
+        let secret = key::fresh_secret()?;
+        let invitation = Membership::invitation(directory, &authority, &secret, terms)?;
         let seat = Seat { key: machine.public(), incarnation: 0 };
         let first = Tip::first(vec![seat]).expect("one is a group");
         Ok(Membership {
@@ -342,106 +367,22 @@ impl Membership {
         Ok(Revocation::new(&issuer, key, seconds_now()))
     }
 
-    /// Invites a machine, from where an issuer's key is.
+    /// Invites machines, from where an issuer's key is. They act for nobody if it is not said for whom.
     pub(crate) fn invitation(
         directory: &Path,
         authority: &PublicKey,
-        span: Duration,
-        patrons: Patrons,
+        secret: &Secret,
+        terms: Terms,
     ) -> Result<Invitation, Failure> {
         let issuer = issuer_for(&issuer_path(directory), authority, Power::Invite)?;
-        let now = seconds_now();
-        let terms = Terms {
+        let (now, Terms { count, span, patrons }) = (seconds_now(), terms);
+        let terms = overlay::Terms {
+            count,
             expires: now.saturating_add(span.as_secs()),
             certificate_expires_max: now.saturating_add((CERTIFICATE + span).as_secs()),
-            patrons,
+            patrons: patrons.unwrap_or_else(|| Patrons::These(Default::default())),
         };
-        Invitation::new(&issuer, key::fresh_seed()?, terms).map_err(unfit)
-    }
-
-    /// Invites a machine to where this one listens. If it is not said for whom it is to act, it is for any user where
-    /// this one may; where only named users are acted for, it has to be said.
-    pub(crate) fn invite(
-        &self,
-        directory: &Path,
-        span: Duration,
-        patrons: Option<Patrons>,
-    ) -> Result<Text, Failure> {
-        let vouched = self.certificate.verify(&self.authority, 0).map_err(unfit)?;
-        let patrons = match (patrons, vouched.patrons()) {
-            (None, Patrons::These(_)) => {
-                let what = "in this cell machines act only for users that are named: say for whom, as in \
-                            `--users alice,bob`, or `--users none`";
-                return Err(Failure::Unfit(what.into()));
-            }
-            (Some(Patrons::Any), Patrons::These(_)) => {
-                return Err(unfit(overlay::Refused::AnyUser));
-            }
-            (patrons, _) => patrons.unwrap_or(Patrons::Any),
-        };
-        let Some(listen) = self.listen else {
-            let what = "this machine does not listen, so nobody can join; start it with \
-                        `croft run --listen ADDRESS`";
-            return Err(Failure::Unfit(what.into()));
-        };
-        let invitation = Membership::invitation(directory, &self.authority, span, patrons)?;
-        Ok(Code::new(invitation, &[listen]).map_err(unfit)?.text())
-    }
-
-    /// Joins the cell that a code invites to; the machine's key comes to be in a directory.
-    pub(crate) fn join(
-        directory: &Path,
-        code: &Code,
-        listen: SocketAddr,
-    ) -> Result<Membership, Failure> {
-        let path = directory.join("key");
-        // After a join that came to nothing it is there: the invitation may be used up for it.
-        if !path.exists() {
-            key::make(&path)?;
-        }
-        let machine = key::read(&path)?;
-        let (key, limits) = (machine.clone(), Limits::default());
-        let network =
-            Network::start(NetworkSettings { key, bind: listen, limits }, Arc::new(Nobody))?;
-        let listen = network.address()?;
-        let certificate = certify(&code.invitation, &machine)?;
-        let authority = *code.invitation.authority();
-        let join =
-            Join::new(certificate.clone(), whereabouts(Some(listen)), &machine, seconds_now());
-        let errand = Errand::Join(Box::new(join));
-        let ask = |address: &SocketAddr| {
-            let answer = network.ask_at(*address, base::encode(&errand), PATIENCE);
-            answer.and_then(|(key, bytes)| read_answer(&key, &bytes, &authority))
-        };
-        let none = Failure::Unfit("the invitation names no address; ask for another".into());
-        let mut ticket = first_of(code.addresses(), Err(none), &ask);
-        if matches!(ticket, Err(Failure::Peer { .. })) && !listen.ip().is_loopback() {
-            // Nobody of the cell is there any more. Whoever else is of it can let the machine in, too.
-            let medium = Mdns::new(listen.ip(), None);
-            let cell = discovery::Cell::of(&authority);
-            let nearby = discovery::look_around(cell, medium, NEARBY, NEARBY_MAX);
-            ticket = first_of(&nearby, ticket, &ask);
-        }
-        let Ticket { client, founder, roll, machines, users, .. } = ticket?;
-        let me = machine.public();
-        if founder.key == me || roll.seats.iter().any(|seat| seat.key == me) {
-            let what = "the machine that lets this one in says that it has a seat in the group already, so its \
-                        key is no new one or that machine lies; make a new directory, and ask another for an \
-                        invitation";
-            return Err(Failure::Unfit(what.into()));
-        }
-        Ok(Membership {
-            authority,
-            founder,
-            pin: roll.clone(),
-            client,
-            certificate,
-            consents: Vec::new(),
-            users,
-            listen: Some(listen),
-            roll,
-            machines,
-        })
+        Invitation::new(&issuer, secret, terms).map_err(unfit)
     }
 
     /// The one of a machine that lives in a directory.
@@ -504,12 +445,12 @@ impl Membership {
 
     /// What the group is known by.
     pub(crate) fn charter(&self) -> Charter {
-        Charter { group: self.group(), authority: Some(self.authority) }
+        charter(&self.founder, self.authority)
     }
 
     /// The group's name.
     pub(crate) fn group(&self) -> Digest {
-        Digest::of(GROUP, self.founder.key.as_bytes())
+        self.charter().group
     }
 
     /// Listens somewhere else from now on. Whether that is news.
@@ -531,43 +472,10 @@ impl Membership {
     }
 }
 
-/// What the first says who has a ticket, else what the last says; else this.
-fn first_of(
-    addresses: &[SocketAddr],
-    mut last: Result<Ticket, Failure>,
-    ask: &dyn Fn(&SocketAddr) -> Result<Ticket, Failure>,
-) -> Result<Ticket, Failure> {
-    for address in addresses {
-        last = ask(address);
-        if last.is_ok() {
-            break;
-        }
-    }
-    last
-}
-
-/// The address of this machine from which a code's addresses are reached, with any port.
-pub(crate) fn way_to(code: &Code) -> Result<SocketAddr, Failure> {
-    let Some(first) = code.addresses().first() else {
-        return Err(Failure::Unfit("the invitation names no address; ask for another".into()));
-    };
-    let local = |to: &SocketAddr| {
-        let any: IpAddr = match to {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let socket = UdpSocket::bind((any, 0)).ok()?;
-        // Nothing is sent by this: the kernel only looks for the way.
-        socket.connect(to).ok()?;
-        Some(SocketAddr::new(socket.local_addr().ok()?.ip(), 0))
-    };
-    code.addresses().iter().find_map(local).ok_or_else(|| {
-        let what = format!(
-            "no way leads from here to {first}; mend that, or name the address at which other \
-             machines reach this one with `--listen ADDRESS`"
-        );
-        Failure::Unfit(what)
-    })
+/// What the group is known by that somebody has founded, in the cell with this root key.
+fn charter(founder: &Seat, authority: PublicKey) -> Charter {
+    let group = Digest::of(GROUP, founder.key.as_bytes());
+    Charter { group, authority: Some(authority) }
 }
 
 /// Where a machine is that listens there from now on.
@@ -575,45 +483,6 @@ fn whereabouts(listen: Option<SocketAddr>) -> Whereabouts {
     // Finer than seconds: a machine may move, and start again, within one.
     let number = u64::try_from(Clock.wall()).unwrap_or(0);
     Whereabouts { addresses: listen.into_iter().collect(), number }
-}
-
-/// Lets nobody in: whoever joins does not listen yet.
-struct Nobody;
-
-impl Reception for Nobody {
-    fn welcome(&self, _: &PublicKey) -> Welcome {
-        Welcome::Early
-    }
-
-    fn on_frame(&self, _: &PublicKey, _: Lane, _: Vec<u8>) -> Duration {
-        Duration::ZERO
-    }
-
-    fn on_ask(&self, _: &Asker, _: Vec<u8>, _: &dyn Fn() -> bool) -> Vec<u8> {
-        Vec::new()
-    }
-}
-
-fn read_answer(key: &PublicKey, bytes: &[u8], authority: &PublicKey) -> Result<Ticket, Failure> {
-    match base::decode::<Answer>(bytes, BYTES_MAX)? {
-        Answer::Refused(why) => Err(Failure::Unfit(why)),
-        Answer::Joined(ticket) => {
-            // Else anybody at that address could make up a cell.
-            let vouched = ticket.certificate.verify(authority, seconds_now()).map_err(unfit)?;
-            if vouched.machine != *key {
-                let what =
-                    "it shows the certificate of another machine; ask for a new invitation, \
-                            with an address of the cell"
-                        .to_owned();
-                return Err(Failure::Peer { who: format!("{key:?}"), what });
-            }
-            Ok(*ticket)
-        }
-        _ => {
-            let what = "it answers something else".to_owned();
-            Err(Failure::Peer { who: format!("{key:?}"), what })
-        }
-    }
 }
 
 fn certify(invitation: &Invitation, machine: &SecretKey) -> Result<Certificate, Failure> {

@@ -362,7 +362,7 @@ impl Desk {
         file: FileId,
     ) -> Result<Answer, crate::Failure> {
         let (reply, rights) = mpsc::sync_channel(1);
-        self.group.post(Post::Rights { machine, serial, file, reply });
+        self.group.post(Kind::Word, Post::Rights { machine, serial, file, reply });
         rights.recv_timeout(FIND_MAX).map_err(|_| crate::Failure::Stopped)
     }
 

@@ -171,9 +171,8 @@ impl Search {
     }
 }
 
-/// Where machines of a cell may be, as far as somebody says within this time. At most so many.
+/// Where machines of any cell may be, as far as somebody says within this time. At most so many.
 pub(crate) fn look_around(
-    cell: Cell,
     mut medium: impl Medium,
     patience: Duration,
     count_max: usize,
@@ -182,8 +181,7 @@ pub(crate) fn look_around(
     let mut found = Vec::new();
     medium.look(true);
     while start.elapsed() < patience && found.len() < count_max {
-        let notices = medium.found().into_iter().filter(|notice| notice.cell == cell);
-        for address in notices.flat_map(|notice| notice.addresses) {
+        for address in medium.found().into_iter().flat_map(|notice| notice.addresses) {
             if !found.contains(&address) {
                 found.push(address);
             }

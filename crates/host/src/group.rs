@@ -4,7 +4,9 @@
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
 mod announce;
+mod decreeing;
 mod disk;
+mod inviting;
 mod joining;
 #[cfg(test)]
 pub(crate) mod liar;
@@ -23,9 +25,9 @@ use std::{
 
 use base::{FileId, Instant, Machine, PublicKey};
 use directory::{Absent, Account, Holder};
-use group::{Decision, Ed25519, Rescue, Roll, Sealed};
+use group::{Decision, Ed25519, Rescue, Sealed};
 use lease::{Client, Terms};
-use node::{Input, Join, Member, Output, Seating};
+use node::{Input, Join, Member, Output, Pin, Seating};
 use overlay::{Consent, Decree, Renewal, Renewer};
 
 use crate::{
@@ -46,6 +48,7 @@ pub use standing::{
 };
 pub(crate) use survivor::Survivor;
 
+use decreeing::Decreeing;
 use peers::Peers;
 use standing::{Listed, Roster, went_astray};
 
@@ -64,6 +67,10 @@ pub(crate) enum Post {
     Letter(Letter),
     /// Another machine says something.
     Frame { from: PublicKey, bytes: Vec<u8> },
+    /// There is a connection with another machine.
+    Met(PublicKey),
+    /// Somebody has come with a code of this machine's.
+    Invited { pin: Box<Pin>, reply: SyncSender<Answer> },
     /// A machine wants to join.
     Join { join: Box<Join>, reply: SyncSender<Answer> },
     /// The authority says something.
@@ -104,6 +111,8 @@ pub(crate) struct Group {
     me: (PublicKey, Client),
     /// The other machines, if it listens to any.
     peers: Option<Peers>,
+    /// Who was sent away, if it listens to any.
+    decreeing: Option<Decreeing>,
     log: Log,
     store: Arc<Store>,
     content: Arc<Content>,
@@ -195,8 +204,10 @@ impl Group {
                 match post {
                     Post::Letter(letter) => self.on_letter(letter.request, &mut out),
                     Post::Frame { from, bytes } => {
-                        self.on_frame(from, bytes, &mut said, &mut out);
+                        self.on_frame(from, bytes, &mut said, &mut out)?;
                     }
+                    Post::Met(other) => self.on_met(other, &mut out)?,
+                    Post::Invited { pin, reply } => self.on_invited(*pin, &reply),
                     Post::Join { join, reply } => self.on_join(join, reply, &mut out),
                     Post::Decree { decree, reply } => self.on_decree(decree, reply, &mut out),
                     Post::Agree { consent, reply } => self.on_agree(consent, reply, &mut out),
@@ -225,6 +236,8 @@ impl Group {
                 }
             }
             self.member.tick(self.clock.now(), &mut out);
+            self.tell_cell(&mut out)?;
+            self.tick_decrees(&mut out)?;
             let is_idle = is_quiet && out.is_empty();
             self.follow(out, &mut said)?;
             for bytes in said.drain(..) {
@@ -291,7 +304,9 @@ impl Group {
     fn pause(&self) -> Duration {
         let until = |at: Instant| at.since(self.clock.now()) + Duration::from_millis(1);
         let quiet = if self.has_news() { QUIET } else { Duration::from_secs(3_600) };
-        self.member.wake_at().map_or(quiet, |at| until(at).min(quiet))
+        let calls = self.decreeing.as_ref().and_then(Decreeing::wake_at);
+        let wake_at = self.member.wake_at().into_iter().chain(calls).min();
+        wake_at.map_or(quiet, |at| until(at).min(quiet))
     }
 
     /// Whether something was decided that is not in the store.
@@ -311,6 +326,7 @@ impl Group {
             let mut is_sent_away = false;
             let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
+            let mut decided = Vec::new();
             for output in out.drain(..) {
                 match output {
                     Output::Persist { mark, record } => {
@@ -331,13 +347,15 @@ impl Group {
                         )));
                     }
                     Output::Joined { machine, outcome } => {
-                        let roll = Roll::from(self.member.replica().tip());
                         if let Some(peers) = &mut self.peers {
-                            peers.on_joined(&machine, outcome, roll, self.member.book());
+                            peers.on_joined(&machine, outcome, self.member.book());
                         }
                         is_book_read = false;
                     }
-                    Output::Decreed { subject, outcome } => {
+                    Output::Decreed { subject, decree, outcome } => {
+                        if outcome.is_ok() {
+                            decided.push(*decree);
+                        }
                         is_sent_away |= self.member.book().is_revoked(&self.me.0);
                         if let Some(peers) = &mut self.peers {
                             peers.on_decreed(&subject, outcome);
@@ -369,6 +387,9 @@ impl Group {
             }
             if !is_book_read {
                 self.read_book();
+            }
+            for decree in decided {
+                self.on_decided(decree, &mut out)?;
             }
             if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;

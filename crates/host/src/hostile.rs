@@ -29,17 +29,18 @@ pub fn samples() -> Vec<Vec<u8>> {
     use lease::Client;
     use overlay::{
         Consent, Decree, Enrolment, Invitation, Issuer, IssuerRevocation, Patrons, Profile,
-        Renewal, Revocation, Terms, UserName,
+        Renewal, Revocation, Secret, Terms, UserName,
     };
 
-    use crate::cell::{Deed, Done, Neighbour, Person, Ticket, Whom};
+    use crate::cell::{Deed, Done, Lead, Neighbour, Person, Ticket, Whom};
 
     let [authority, machine] = [1, 2].map(|seed| SecretKey::from_seed([seed; 32]));
-    let terms = Terms { expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
+    let terms =
+        Terms { count: 2, expires: 1_000, certificate_expires_max: 9_000, patrons: Patrons::Any };
     let issuer = Issuer::by(&authority, machine.clone(), 2_000);
-    let invited = Invitation::new(&issuer, [3; 32], terms);
-    let certificate = invited.and_then(|invitation| invitation.certify(&machine, 9_000));
-    let certificate = certificate.expect("the terms are in order");
+    let invited = Invitation::new(&issuer, &Secret::new([3; 16]), terms);
+    let invited = invited.expect("the terms are in order");
+    let certificate = invited.certify(&machine, 9_000).expect("it is as long as it may be");
     let renewal = Renewal::new(&issuer, machine.public(), 9_999);
     let certificate = certificate.renewed(renewal.clone());
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 7));
@@ -60,15 +61,10 @@ pub fn samples() -> Vec<Vec<u8>> {
     let name = UserName::new("alice").expect("it is a name");
     let user = Profile { name, key, uid: 7, gid: 7, groups: [20].into() };
     let enrolment = Enrolment::new(&issuer, user.clone(), 5).expect("there are few groups");
-    let ticket = Ticket {
-        client,
-        founder,
-        roll: roll.clone(),
-        machines: machines.clone(),
-        certificate: certificate.clone(),
-        users: Some(vec![user.clone()]),
-    };
+    let ticket = Ticket { client, machines: machines.clone(), users: Some(vec![user.clone()]) };
+    let pin = node::Pin { offer: invited.offer(), inviter: key, founder, roll: roll.clone() };
     let errands = [
+        Errand::Invited(pin.digest()),
         Errand::Join(Box::new(join)),
         Errand::Read { serial: 1, file: FileId::ROOT, offset: 2, length: 3 },
         Errand::Rights { machine: key, serial: 1, file: FileId::ROOT },
@@ -91,6 +87,7 @@ pub fn samples() -> Vec<Vec<u8>> {
     let answers = [
         Answer::Joined(Box::new(ticket)),
         Answer::Refused("no".into()),
+        Answer::Invited(Box::new(Lead { pin, changes: Vec::new(), members: vec![address] })),
         Answer::Bytes(vec![1, 2, 3]),
         Answer::Machine(machines[0].clone()),
         Answer::People(vec![Person { user: user.clone(), is_removed: true }]),

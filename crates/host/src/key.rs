@@ -70,6 +70,13 @@ pub(crate) fn fresh_seed() -> Result<[u8; 32], Failure> {
     Ok(seed)
 }
 
+/// From what an invitation is made.
+pub(crate) fn fresh_secret() -> Result<overlay::Secret, Failure> {
+    let seed = Zeroizing::new(fresh_seed()?);
+    let (bytes, _) = seed.split_first_chunk().expect("it is shorter than a seed");
+    Ok(overlay::Secret::new(*bytes))
+}
+
 /// The key in a file.
 pub(crate) fn read(path: &Path) -> Result<SecretKey, Failure> {
     let damaged = |what: &str| {

@@ -36,11 +36,12 @@ mod fsck;
 pub mod hostile;
 mod machine;
 mod neighbours;
+mod plain;
 mod recover;
 mod registrar;
 
 pub use authority::{Ask, Custody, IssuerStanding, NewIssuer, Powers, Root, Secret, take_issuer};
-pub use cell::{Deed, Done, Plea};
+pub use cell::{Deed, Done, Plea, Terms};
 pub use clock::Clock;
 pub use content::Content;
 pub use control::{Control, ask};

@@ -7,6 +7,8 @@
 //! issuer       a key that invites machines and lets them stay, if it has one; nobody else may read it
 //! root         the key that the cell is known by, where it was founded, until somebody takes it elsewhere
 //! cell         what it knows of its cell: its certificate, the members, the other machines
+//! decrees      who was sent away, as issuers have said
+//! invited/     where the codes lead that it has made and that have not expired
 //! lock         held by whoever runs it
 //! life         how often it has been started
 //! log/         what the group has decided, and what this machine said to that
@@ -37,7 +39,7 @@ use crate::{
     Content, Failure, Fsck, Keepsakes, Neighbours, Powers, Recoverer, Registrar, Root, Store,
     UserStanding,
     ballast::Ballast,
-    cell::{self, Membership},
+    cell::{self, Membership, Terms},
     clock::Clock,
     descriptors,
     desk::{self, Desk, Lost},
@@ -122,26 +124,33 @@ impl Machine {
 
     /// Makes a directory the home of a new machine, of the cell that a code invites to.
     pub fn join(directory: &Path, code: &str, listen: SocketAddr) -> Result<(), Failure> {
-        let code = Code::read(code).map_err(|refused| Failure::Unfit(refused.to_string()))?;
+        Machine::join_by(directory, code, None, listen)
+    }
+
+    /// The same, if another machine's code leads to the same cell.
+    pub fn join_by(
+        directory: &Path,
+        code: &str,
+        other: Option<&str>,
+        listen: SocketAddr,
+    ) -> Result<(), Failure> {
+        let read = |code| Code::read(code).map_err(|refused| Failure::Unfit(refused.to_string()));
+        let (code, other) = (read(code)?, other.map(read).transpose()?);
         Machine::make_home(directory)?;
-        Membership::join(directory, &code, listen)?.save(directory)?;
+        Membership::join(directory, &code, other.as_ref(), listen)?.save(directory)?;
         Machine::name(directory)
     }
 
     /// Invites a machine to the cell of the machine that lives in a directory, for so long: a code for
     /// `croft join`. It is to act for any user if this one does.
     pub fn invite(directory: &Path, span: Duration) -> Result<Text, Failure> {
-        Machine::invite_for(directory, span, None)
+        Machine::invite_for(directory, Terms::one(span))
     }
 
-    /// The same, if need be with whom the machine that joins is to act for.
-    pub fn invite_for(
-        directory: &Path,
-        span: Duration,
-        patrons: Option<Patrons>,
-    ) -> Result<Text, Failure> {
+    /// Invites machines on these terms: a code for all of them.
+    pub fn invite_for(directory: &Path, terms: Terms) -> Result<Text, Failure> {
         check_identity(directory)?;
-        Membership::read(directory)?.invite(directory, span, patrons)
+        Membership::read(directory)?.invite(directory, terms)
     }
 
     /// The word of the user whose key is in a file that the machine that lives in a directory may act for them, for

@@ -6,7 +6,7 @@
 mod judge;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::unix::fs::FileExt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -84,6 +84,8 @@ struct Known {
     asked: BTreeMap<PublicKey, Instant>,
     /// Who may have the bytes of which file, and when that was found out. At most [`judge::JUDGED_MAX`].
     judged: BTreeMap<(PublicKey, u64), Instant>,
+    /// Those who were sent away, whatever anybody says of them. As many as a cell remembers.
+    gone: BTreeSet<PublicKey>,
     /// The users of the cell, if this machine has read the group's book.
     people: Vec<Person>,
     /// This machine's own client.
@@ -338,6 +340,13 @@ impl Neighbours {
         self.known().machines = machines.map(|machine| (machine.client, machine)).collect();
     }
 
+    /// A machine is of the cell no more, whoever says something else.
+    pub(crate) fn send_away(&self, key: &PublicKey) {
+        let mut known = self.known();
+        known.machines.retain(|_, machine| machine.key != *key);
+        known.gone.insert(*key);
+    }
+
     pub(crate) fn read_people(&self, book: &Book) {
         let person =
             |user: &Profile| Person { user: user.clone(), is_removed: book.is_revoked(&user.key) };
@@ -401,7 +410,8 @@ impl Neighbours {
             Answer::Machine(machine) => Some(machine).filter(is_meant),
             _ => None,
         })?;
-        let Some(machine) = found else {
+        let Some(machine) = found.filter(|machine| !self.known().gone.contains(&machine.key))
+        else {
             let what = "the members of the group don't know the machine that was asked for";
             return Err(Failure::Unfit(what.into()));
         };

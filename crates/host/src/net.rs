@@ -100,6 +100,8 @@ pub struct Asker {
 pub trait Reception: Send + Sync + 'static {
     /// What a machine is that has shown its key. Called on the network's own thread, so it must be quick.
     fn welcome(&self, key: &PublicKey) -> Welcome;
+    /// There is a connection with a machine that is known. Called on the network's own thread, so it must be quick.
+    fn on_met(&self, _key: &PublicKey) {}
     /// A frame has come. Called on the network's own thread, so it must be quick, and drop what it has no
     /// room for. For how long nothing more is to be read of this lane.
     fn on_frame(&self, from: &PublicKey, lane: Lane, bytes: Vec<u8>) -> Duration;
@@ -217,6 +219,13 @@ impl Network {
     /// Whether there is a connection with a machine.
     pub fn is_connected(&self, to: &PublicKey) -> bool {
         self.hub.peer(to).is_some_and(|peer| peer.is_connected())
+    }
+
+    /// All with whom there is a connection.
+    pub fn connected(&self) -> Vec<PublicKey> {
+        let peers = self.hub.peers();
+        let connected = peers.values().filter(|peer| peer.is_connected());
+        connected.map(|peer| peer.key).collect()
     }
 
     /// Has a frame sent, without waiting. False if there is no room for it, or nobody with this key is known.

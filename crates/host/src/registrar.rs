@@ -158,7 +158,7 @@ impl Registrar {
     /// Who may have how much, and has: everybody together first, then users, then machines.
     pub fn accounts(&self) -> Result<Vec<AccountStanding>, Failure> {
         let (reply, answer) = mpsc::sync_channel(1);
-        self.inbox.post(Post::Accounts(reply));
+        self.inbox.post(Kind::Word, Post::Accounts(reply));
         let accounts = answer.recv_timeout(PATIENCE).map_err(|_| Failure::Stopped)?;
         if !self.has_vote() && self.lookout.is_some() {
             let what = "this machine has no vote, so it does not know who has how much; ask one that has, by                         `croft status`";

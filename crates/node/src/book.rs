@@ -12,8 +12,8 @@ use directory::{Command, Holder, Quota};
 use group::Rescue;
 use lease::Client;
 use overlay::{
-    Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused, Register, Share,
-    Sharer, Users, Vouched,
+    Admission, Certificate, Consent, Decree, Enrolment, Patrons, People, Profile, Refused,
+    Register, Share, Sharer, Users, Vouched,
 };
 
 const WHEREABOUTS: Domain = Domain::new("whereabouts of a machine v1");
@@ -112,6 +112,8 @@ pub struct Machine {
     pub expires: u64,
     /// The key of the invitation that it came with: it has no other.
     invitation: PublicKey,
+    /// Which of the machines that came with that it is. Where it may stand follows from both.
+    place: u32,
     /// Who has issued that.
     pub issuer: PublicKey,
     /// For whom it may act by that.
@@ -156,6 +158,15 @@ impl Book {
     /// Whether a machine was sent away, or a user removed.
     pub fn is_revoked(&self, key: &PublicKey) -> bool {
         self.register.check(key).is_err()
+    }
+
+    /// Whether that is known already which a decree ends.
+    pub fn has_heard(&self, decree: &Decree) -> bool {
+        match decree {
+            Decree::Revoke(revocation) => self.is_revoked(&revocation.subject()),
+            Decree::RevokeIssuer(revocation) => self.is_issuer_revoked(&revocation.subject()),
+            Decree::Enrol(_) | Decree::Share(_) => false,
+        }
     }
 
     /// Whether machines of this cell act only for users that are named and agree.
@@ -307,10 +318,35 @@ impl Book {
             whereabouts: Whereabouts::default(),
             expires: u64::MAX,
             invitation: *key,
+            place: 0,
             issuer: *key,
             patrons: Patrons::Any,
             agreed: BTreeSet::new(),
         });
+    }
+
+    /// Whether a machine may be one of the cell, as heard at this moment in seconds since 1970, and which it is if it
+    /// is known. Of what this says no nothing will ever come, so nobody has to decide it.
+    pub(crate) fn may_join(
+        &self,
+        vouched: &Vouched<'_>,
+        heard: u64,
+    ) -> Result<Option<Client>, Refused> {
+        self.register.check(&vouched.machine)?;
+        if let Some(client) = self.client(&vouched.machine) {
+            // Else it could take whatever another's invitation allows.
+            return match self.machines[&client].invitation == vouched.permit.invitation {
+                true => Ok(Some(client)),
+                false => Err(Refused::InvitationOther),
+            };
+        }
+        if self.is_named && *vouched.patrons() == Patrons::Any {
+            return Err(Refused::AnyUser);
+        }
+        if self.machines.len() >= Register::COUNT_MAX {
+            return Err(Refused::InvitationsTooMany);
+        }
+        self.register.judge(vouched, heard).map(|_| None)
     }
 
     /// Takes a machine in, or notes where it is now; says which client it is and for whom it may act.
@@ -321,10 +357,9 @@ impl Book {
     ) -> Result<(Client, Users), Refused> {
         let vouched = join.check(authority)?;
         let (key, expires) = (vouched.machine, vouched.expires);
-        self.register.check(&key)?;
+        let known = self.may_join(&vouched, join.heard)?;
         let whereabouts = join.whereabouts.clone();
         let agreed = self.heeded(join, vouched.patrons(), authority)?;
-        let known = self.client(&key);
         let extends = known.is_some_and(|client| {
             let known = &self.machines[&client];
             self.extends(known, &vouched, join.heard)
@@ -332,10 +367,6 @@ impl Book {
         if let Some(client) = known
             && let Some(machine) = self.machines.get_mut(&client)
         {
-            // Else it could take whatever another's invitation allows.
-            if machine.invitation != vouched.permit.invitation {
-                return Err(Refused::InvitationOther);
-            }
             if whereabouts.number > machine.whereabouts.number {
                 machine.whereabouts = whereabouts;
             }
@@ -346,16 +377,14 @@ impl Book {
             return Ok((client, self.users(&self.machines[&client])));
         }
         let patrons = vouched.patrons().clone();
-        if self.is_named && patrons == Patrons::Any {
-            return Err(Refused::AnyUser);
-        }
         let last = self.machines.last_key_value().map_or(0, |(client, _)| client.0);
-        let next = last.checked_add(1).filter(|_| self.machines.len() < Register::COUNT_MAX);
-        let client = Client(next.ok_or(Refused::InvitationsTooMany)?);
-        self.register.admit(&vouched, join.heard)?;
+        let client = Client(last.checked_add(1).ok_or(Refused::InvitationsTooMany)?);
+        let (Admission::New(place) | Admission::Again(place)) =
+            self.register.admit(&vouched, join.heard)?;
         self.is_named |= self.machines.is_empty() && patrons != Patrons::Any;
         let (invitation, issuer) = (vouched.permit.invitation, vouched.inviter.issuer);
-        let machine = Machine { key, whereabouts, expires, invitation, issuer, patrons, agreed };
+        let machine =
+            Machine { key, whereabouts, expires, invitation, place, issuer, patrons, agreed };
         let users = self.users(&machine);
         self.machines.insert(client, machine);
         Ok((client, users))
@@ -384,7 +413,6 @@ impl Book {
         join.whereabouts.number > known.whereabouts.number
             && join.whereabouts.addresses != known.whereabouts.addresses
             || self.extends(known, &vouched, join.heard)
-            || vouched.permit.invitation != known.invitation
             || !agreed.is_subset(&known.agreed)
     }
 }

@@ -13,6 +13,7 @@ mod loaded;
 pub mod mailroom;
 mod member;
 mod order;
+mod pin;
 mod recovery;
 
 pub use attendance::Seating;
@@ -24,6 +25,7 @@ pub use loaded::{Loaded, Page};
 pub use mailroom::Mailroom;
 pub use member::{Checkpoint, Identity, Input, Member, Output};
 pub use order::Order;
+pub use pin::Pin;
 pub use recovery::{Base, Recovery};
 
 #[cfg(test)]

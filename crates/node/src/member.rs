@@ -102,6 +102,8 @@ pub enum Output {
     Decreed {
         /// Their key.
         subject: PublicKey,
+        /// What was said.
+        decree: Box<Decree>,
         /// Why it does not, if so.
         outcome: Result<(), Refused>,
     },

@@ -246,7 +246,9 @@ mod joining {
     use std::net::SocketAddr;
 
     use group::{Notary as _, Sealable as _};
-    use overlay::{Invitation, Issuer, IssuerRevocation, Patrons, Refused, Terms};
+    use overlay::{
+        Invitation, Issuer, IssuerRevocation, Patrons, Refused, Revocation, Secret, Terms,
+    };
     use wire::Said;
 
     use super::*;
@@ -264,11 +266,12 @@ mod joining {
 
     fn invitation(seed: u8) -> Invitation {
         let terms = Terms {
+            count: 1,
             expires: NOW + 60,
             certificate_expires_max: NOW + 1_000,
             patrons: Patrons::Any,
         };
-        Invitation::new(&issuer(&authority()), [seed; 32], terms).unwrap()
+        Invitation::new(&issuer(&authority()), &Secret::new([seed; 16]), terms).unwrap()
     }
 
     fn join(invitation: &Invitation, machine: u8, heard: u64) -> Input {
@@ -336,6 +339,33 @@ mod joining {
     }
 
     #[test]
+    fn what_a_member_knows_to_be_refused_is_refused_at_once_and_never_decided() {
+        let mut scene = scene();
+        let (used, gone, late) = (invitation(1), invitation(2), invitation(3));
+        scene.join(join(&used, 11, NOW));
+        scene.join(join(&gone, 12, NOW));
+        let machine = SecretKey::from_seed([12; 32]).public();
+        let revocation = Revocation::new(&issuer(&authority()), machine, NOW);
+        let decree = Box::new(overlay::Decree::Revoke(revocation));
+        scene.join(Input::Decree { decree, heard: NOW });
+        let decided = scene.log.len();
+        for _ in 0..100 {
+            let seconds = 5;
+            for (invitation, machine, heard, refused) in [
+                (&used, 13, NOW, Refused::InvitationUsed),
+                (&gone, 12, NOW, Refused::MachineRevoked { at: NOW }),
+                (&gone, 13, NOW, Refused::InvitationEnded),
+                (&used, 12, NOW, Refused::MachineRevoked { at: NOW }),
+                (&gone, 11, NOW, Refused::InvitationOther),
+                (&late, 14, NOW + 60 + seconds, Refused::InvitationExpired { seconds }),
+            ] {
+                assert_eq!(scene.join(join(invitation, machine, heard)), [Err(refused)]);
+            }
+        }
+        assert_eq!(scene.log.len(), decided, "nothing was decided");
+    }
+
+    #[test]
     fn only_a_machine_itself_says_where_it_is_and_what_it_said_last_counts() {
         let mut scene = scene();
         let one = invitation(1);
@@ -364,11 +394,12 @@ mod joining {
         let late = Issuer::by(&authority(), SecretKey::from_seed([53; 32]), until);
         let terms = invitation(2).permit().clone();
         let terms = Terms {
+            count: 1,
             expires: terms.expires,
             certificate_expires_max: terms.certificate_expires_max,
             patrons: Patrons::Any,
         };
-        let expired = Invitation::new(&late, [2; 32], terms).unwrap();
+        let expired = Invitation::new(&late, &Secret::new([2; 16]), terms).unwrap();
         let refused = Err(Refused::IssuerExpired { seconds });
         assert_eq!(scene.join(join(&expired, 12, NOW)), [refused]);
         let stolen = issuer(&authority()).tenure().issuer;
@@ -403,12 +434,14 @@ mod joining {
     fn a_certificate_of_another_cell_does_not_even_reach_the_log() {
         let mut scene = scene();
         let terms = Terms {
+            count: 1,
             expires: NOW + 60,
             certificate_expires_max: NOW + 1_000,
             patrons: Patrons::Any,
         };
         let other =
-            Invitation::new(&issuer(&SecretKey::from_seed([51; 32])), [1; 32], terms).unwrap();
+            Invitation::new(&issuer(&SecretKey::from_seed([51; 32])), &Secret::new([1; 16]), terms)
+                .unwrap();
         let outcomes = scene.join(join(&other, 11, NOW));
         assert!(matches!(outcomes[..], [Err(Refused::CellOther { .. })]), "{outcomes:?}");
         assert_eq!(scene.log.len(), 0);

@@ -32,7 +32,7 @@ impl Statement for Grant {
 /// That a machine is of a cell. The root key vouches for an issuer, the issuer for an invitation, the invitation for
 /// the machine's key, and the machine shows that it has that key.
 ///
-/// It says nothing about who was first to use the invitation: that is for the cell's [`Register`].
+/// It says nothing about who was in time to use the invitation: that is for the cell's [`Register`].
 ///
 /// [`Register`]: crate::Register
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -62,9 +62,9 @@ pub struct Vouched<'a> {
 }
 
 impl Vouched<'_> {
-    /// The random number of the machine.
-    pub fn number(&self) -> Digest {
-        self.permit.number()
+    /// The random number of the machine, if it was admitted as this one of those that came with its invitation.
+    pub fn number(&self, place: u32) -> Digest {
+        self.permit.number(place)
     }
 
     /// The users that it may act for.

@@ -1,37 +1,43 @@
 //! An invitation as text that people pass on: `croft join CODE`.
 //!
-//! `croft1`, then the bytes in digits and small letters without those that look alike (i, l, o, u). The bytes
-//! end with a checksum, so a typing error is told apart from an invitation that nobody has given.
+//! It has the secret of the invitation, and a digest of everything that the machine that has made it hands over to
+//! whoever comes: so it is short, and whoever answers in place of that machine is found out. `croft1`, then the bytes in
+//! digits and small letters without those that look alike (i, l, o, u). The bytes end with a checksum, so a typing error
+//! is told apart from a code that nobody has given.
 
 use std::{fmt, net::SocketAddr};
 
-use base::{Digest, Domain, Malformed, SecretKey};
+use base::{Digest, Domain, Malformed};
+use borsh::BorshDeserialize as _;
 
 use crate::{
-    invitation::Invitation,
-    issuer::Issued,
-    permit::Permit,
+    invitation::Secret,
     refused::Refused,
     wiped::{Wiped, wipe},
 };
 
 const PREFIX: &str = "croft1";
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const CHECKSUM: Domain = Domain::new("checksum of an invitation's code v1");
 const CHECKSUM_SIZE: usize = 4;
 /// Five bits each.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-const SEED_SIZE: usize = 32;
-/// Version, seed, permit, count of addresses, each of which is a kind, 16 bytes and a port, and the checksum.
-const BYTES_MAX: usize =
-    1 + SEED_SIZE + Issued::<Permit>::BYTES_MAX + (4 + Code::ADDRESSES_MAX * 19) + CHECKSUM_SIZE;
+const PIN_SIZE: usize = 32;
+/// As many as the letters have room for.
+const BYTES_MAX: usize = (Code::LENGTH_MAX - PREFIX.len()) * 5 / 8;
+/// Two of IPv6 have 19 each: a kind, 16 bytes and a port. Of IPv4 they have 7.
+const ADDRESSES_BYTES_MAX: usize = BYTES_MAX - 1 - Secret::SIZE - PIN_SIZE - CHECKSUM_SIZE;
+const _: () =
+    assert!(ADDRESSES_BYTES_MAX >= 2 * 19 && ADDRESSES_BYTES_MAX >= Code::ADDRESSES_MAX * 7);
 
 /// An invitation, and where to go with it.
 #[derive(Debug)]
 pub struct Code {
-    /// The invitation.
-    pub invitation: Invitation,
-    /// Where machines of the cell can be reached. At most [`Code::ADDRESSES_MAX`].
+    /// The secret of the invitation.
+    pub secret: Secret,
+    /// A digest of what the machine that has invited hands over.
+    pub pin: Digest,
+    /// Where that machine can be reached. At most [`Code::ADDRESSES_MAX`].
     addresses: Vec<SocketAddr>,
 }
 
@@ -52,33 +58,35 @@ impl fmt::Debug for Text {
 }
 
 impl Code {
-    /// The most addresses.
+    /// The most addresses. Of IPv6 there is room for two.
     pub const ADDRESSES_MAX: usize = 4;
 
     /// The most letters.
-    pub const LENGTH_MAX: usize = PREFIX.len() + (8 * BYTES_MAX).div_ceil(5);
+    pub const LENGTH_MAX: usize = 160;
 
     /// An invitation that can be used at these addresses. Of an IPv6 address neither flow nor scope is kept.
-    pub fn new(invitation: Invitation, addresses: &[SocketAddr]) -> Result<Code, Refused> {
-        if addresses.len() > Code::ADDRESSES_MAX {
-            return Err(Refused::AddressesTooMany);
-        }
+    pub fn new(secret: Secret, pin: Digest, addresses: &[SocketAddr]) -> Result<Code, Refused> {
         let plain = |address: &SocketAddr| SocketAddr::new(address.ip(), address.port());
-        Ok(Code { invitation, addresses: addresses.iter().map(plain).collect() })
+        let addresses: Vec<SocketAddr> = addresses.iter().map(plain).collect();
+        let size: usize = addresses.iter().map(|address| base::encode(address).len()).sum();
+        match addresses.len() <= Code::ADDRESSES_MAX && size <= ADDRESSES_BYTES_MAX {
+            true => Ok(Code { secret, pin, addresses }),
+            false => Err(Refused::AddressesTooMany),
+        }
     }
 
-    /// Where machines of the cell can be reached.
+    /// Where the machine that has invited can be reached.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
     /// It as text.
     pub fn text(&self) -> Text {
-        let (key, permit) = self.invitation.parts();
         let mut bytes = Wiped::with_room(BYTES_MAX);
         bytes.extend(&[VERSION]);
-        bytes.extend(key.as_seed());
-        bytes.extend(&base::encode(&(permit, &self.addresses)));
+        bytes.extend(self.secret.bytes());
+        bytes.extend(self.pin.as_bytes());
+        self.addresses.iter().for_each(|address| bytes.extend(&base::encode(address)));
         let checksum = checksum(&bytes);
         bytes.extend(&checksum);
         let mut text = Wiped::with_room(Code::LENGTH_MAX);
@@ -102,13 +110,17 @@ impl Code {
         if version != VERSION {
             return Err(Refused::CodeVersion { version });
         }
-        let short = Refused::CodeMalformed(Malformed::new("less than a key"));
-        let (&(mut seed), rest) = body.split_first_chunk::<SEED_SIZE>().ok_or(short)?;
-        let key = SecretKey::from_seed(seed);
-        wipe(&mut seed);
-        let (permit, addresses): (Issued<Permit>, Vec<SocketAddr>) =
-            base::decode(rest, BYTES_MAX).map_err(Refused::CodeMalformed)?;
-        Code::new(Invitation::join(key, permit)?, &addresses)
+        let short = || Refused::CodeMalformed(Malformed::new("less than a secret and a digest"));
+        let (&(mut bytes), rest) = body.split_first_chunk().ok_or_else(short)?;
+        let secret = Secret::new(bytes);
+        wipe(&mut bytes);
+        let (&pin, mut rest) = rest.split_first_chunk::<PIN_SIZE>().ok_or_else(short)?;
+        let mut addresses = Vec::new();
+        while !rest.is_empty() {
+            let none = |_| Refused::CodeMalformed(Malformed::new("what is no address"));
+            addresses.push(SocketAddr::deserialize(&mut rest).map_err(none)?);
+        }
+        Code::new(secret, Digest::from_bytes(pin), &addresses)
     }
 }
 

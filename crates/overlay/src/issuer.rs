@@ -264,6 +264,11 @@ impl IssuerRevocation {
         IssuerRevocation(Signed::new(Dismissal { authority: root.public(), issuer, at }, root))
     }
 
+    /// The issuer that it is about, if it is good.
+    pub fn subject(&self) -> PublicKey {
+        self.0.claim().issuer
+    }
+
     /// Which issuer was revoked and when, if the root key of this cell says so.
     pub fn verify(&self, authority: &PublicKey) -> Result<(PublicKey, u64), Refused> {
         check_cell(&self.0.claim().authority, authority)?;

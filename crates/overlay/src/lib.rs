@@ -1,15 +1,16 @@
 //! Who may stand where: certificates, verifiable ids, ring, k-Choices.
 //!
 //! Certificates first. Reading order: a [`Cell`] is known by its root key, which says by a [`Warrant`] what an
-//! [`Issuer`] may do and until when. An issuer signs a [`Permit`]; an [`Invitation`] is a permit with the one-use key
-//! that it names, and whoever has it makes one machine's [`Certificate`] with it, while the issuer is away. An invitation travels as a
-//! [`Code`]. A [`Renewal`] lets a certificate last longer, and a [`Renewer`] knows when to ask for one. A [`Revocation`] takes a key back, a machine's or a user's; a [`Register`] is what the machines of a
-//! cell agree on: which machine was first to use an invitation, and which keys are revoked, those of issuers among
+//! [`Issuer`] may do and until when. An issuer signs a [`Permit`]; an [`Invitation`] is a permit with the key that it
+//! names, and whoever has it makes as many machines' [`Certificate`]s with it as it is for, while the issuer is away. The
+//! [`Secret`] of that key travels as a [`Code`], the permit as an [`Offer`]. A [`Renewal`] lets a certificate last longer, and a [`Renewer`] knows when to ask for one. A [`Revocation`] takes a key back, a machine's or a user's; a [`Register`] is what the machines of a
+//! cell agree on: which machines have used which invitation, and which keys are revoked, those of issuers among
 //! them.
 //!
 //! Users: an issuer says by an [`Enrolment`] who somebody is, and a cell remembers that as its [`People`]. A
 //! permit names a machine's [`Patrons`]; each of them has to agree, by a [`Consent`], before the machine acts for
-//! them. A [`Decree`] is whatever an issuer, or the root key, says to a whole cell.
+//! them. A [`Decree`] is whatever an issuer, or the root key, says to a whole cell, and [`Decrees`] is the machine by which
+//! all of that cell hear of those that end something.
 //!
 //! Then places. From a machine's number follow the [`Position`]s at which it may stand, and whoever sees its
 //! certificate can check a [`Claim`] (K3). The [`Ring`] is who stands where; a [`Rule`] says who is responsible
@@ -48,6 +49,7 @@ mod share;
 mod user;
 
 mod decree;
+pub mod decrees;
 
 mod code;
 mod invitation;
@@ -72,8 +74,9 @@ pub use cell::Cell;
 pub use certificate::{Certificate, Vouched};
 pub use code::{Code, Text};
 pub use decree::Decree;
+pub use decrees::{Decrees, Tidings};
 pub use fingers::{Fingers, Hop, LEVELS_MAX, Link, aim, levels};
-pub use invitation::{Invitation, Terms};
+pub use invitation::{Invitation, Offer, Secret, Terms};
 pub use issuer::{Issuer, IssuerRevocation, Power, Tenure, Warrant};
 pub use mover::Mover;
 pub use patrons::{Patrons, UserName};

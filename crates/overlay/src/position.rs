@@ -82,9 +82,10 @@ impl Claim {
 }
 
 impl Vouched<'_> {
-    /// Whether the machine may stand where it says that it does, if each may choose among so many (K3).
-    pub fn verify_claim(&self, claim: &Claim, choices: u32) -> Result<(), Refused> {
-        let is_theirs = || Position::of(&self.number(), claim.index) == claim.position;
+    /// Whether the machine, which was admitted as this one of its invitation, may stand where it says that it does, if
+    /// each may choose among so many (K3).
+    pub fn verify_claim(&self, place: u32, claim: &Claim, choices: u32) -> Result<(), Refused> {
+        let is_theirs = || Position::of(&self.number(place), claim.index) == claim.position;
         match claim.index < choices && is_theirs() {
             true => Ok(()),
             false => Err(Refused::PositionForged),

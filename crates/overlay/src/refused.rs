@@ -9,6 +9,7 @@ use crate::{
     code::Code,
     issuer::Power,
     patrons::{Patrons, UserName},
+    permit::Permit,
     user::{People, Profile},
 };
 
@@ -58,8 +59,12 @@ pub enum Refused {
         /// By how much.
         seconds: u64,
     },
-    /// Another machine was first.
+    /// Other machines were first.
     InvitationUsed,
+    /// A machine that came with it was sent away.
+    InvitationEnded,
+    /// It would serve no machine, or more than one can.
+    CountUnfit,
     /// Too many are used and have not expired.
     InvitationsTooMany,
     /// An issuer has sent the machine away.
@@ -122,6 +127,12 @@ pub enum Refused {
     KeyOther,
     /// The machine, or whoever lets it in, has wanted it too often lately.
     JoinsTooMany,
+    /// Who answers shows something else than the code was made for.
+    PinOther,
+    /// Two codes by one machine.
+    CodesAlike,
+    /// Two codes of which each leads elsewhere.
+    CodesApart,
 }
 
 impl fmt::Display for Refused {
@@ -197,8 +208,17 @@ impl fmt::Display for Refused {
                 Span(*seconds)
             ),
             Refused::InvitationUsed => f.write_str(
-                "another machine has used this invitation: ask for a new one, and if nobody else \
-                 should have had this one, find out who has",
+                "this invitation is used up: ask for a new one, and if nobody else should have had this one, find \
+                 out who has",
+            ),
+            Refused::InvitationEnded => f.write_str(
+                "a machine that came with this invitation was sent away, so it serves nobody any more: ask for a \
+                 new one",
+            ),
+            Refused::CountUnfit => write!(
+                f,
+                "an invitation serves one machine at least, and {} at the most: make several",
+                Permit::COUNT_MAX
             ),
             Refused::InvitationsTooMany => f.write_str(
                 "too many invitations are used and have not expired: wait until some have, and make \
@@ -271,7 +291,7 @@ impl fmt::Display for Refused {
             ),
             Refused::AddressesTooMany => write!(
                 f,
-                "a code names at most {} addresses: choose those that can be reached best",
+                "a code names at most {} addresses, two of them of IPv6: choose those that can be reached best",
                 Code::ADDRESSES_MAX
             ),
             Refused::CodeOther => f.write_str(
@@ -289,6 +309,17 @@ impl fmt::Display for Refused {
                 f,
                 "the invitation was made by something that is not croft ({malformed}): ask whoever runs \
                  the cell for another, and where this one came from"
+            ),
+            Refused::PinOther => f.write_str(
+                "it is not the machine that has made the code, or has put something else in place of its cell: ask \
+                 for another code, and find out who answers there",
+            ),
+            Refused::CodesAlike => f.write_str(
+                "both codes are by one machine, so to compare them shows nothing: take the second from another",
+            ),
+            Refused::CodesApart => f.write_str(
+                "the two codes do not lead to the same cell, or to members of whom one proves the other: one of \
+                 those who have invited may lie, so ask both, and have both make new codes",
             ),
             Refused::KeyOther => f.write_str(
                 "the invitation has another key than its issuer has signed: ask whoever runs the cell \

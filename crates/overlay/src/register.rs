@@ -1,7 +1,7 @@
-//! What the machines of a cell agree on: who was first to use an invitation, who was sent away, and which issuers may
-//! issue nothing more.
+//! What the machines of a cell agree on: who has used which invitation, who was sent away, and which issuers may issue
+//! nothing more.
 //!
-//! A certificate alone does not tell whether another machine has used the same invitation. So a cell's group
+//! A certificate alone does not tell how many machines have used the same invitation. So a cell's group
 //! keeps a register as a part of its state, and a machine is one of the cell only if it was admitted there.
 
 use std::collections::BTreeMap;
@@ -22,9 +22,10 @@ pub struct Register {
     /// The latest moment that it was told, in seconds since 1970. It never goes back: else an invitation
     /// whose use was forgotten could be used again.
     now: u64,
-    /// By the keys of invitations. At most [`Register::COUNT_MAX`], each until it expires.
+    /// By the keys of invitations, and which of its machines each is. At most [`Register::COUNT_MAX`], each until the
+    /// invitation expires.
     #[borsh(deserialize_with = "read_bounded")]
-    used: BTreeMap<PublicKey, Use>,
+    used: BTreeMap<(PublicKey, u32), Use>,
     /// When each was. At most [`Register::COUNT_MAX`], for ever.
     #[borsh(deserialize_with = "read_bounded")]
     revoked: BTreeMap<PublicKey, u64>,
@@ -40,33 +41,57 @@ struct Use {
     expires: u64,
 }
 
-/// How a machine was admitted.
+/// How a machine was admitted, and as which of those that came with its invitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It is the first with its invitation.
-    First,
+    /// It is new.
+    New(u32),
     /// It was admitted before, with the same invitation.
-    Again,
+    Again(u32),
 }
 
 impl Register {
-    /// The most invitations that are used and have not expired, the most machines that are revoked, and the most
+    /// The most machines whose invitations have not expired, the most machines that are revoked, and the most
     /// issuers.
     pub const COUNT_MAX: usize = 65_536;
 
     /// The most bytes that it takes.
-    pub const BYTES_MAX: usize = 8 + 3 * 4 + Register::COUNT_MAX * (72 + 40 + 40);
+    pub const BYTES_MAX: usize = 8 + 3 * 4 + Register::COUNT_MAX * (76 + 40 + 40);
 
-    /// Admits a machine whose certificate is good, at an agreed moment in seconds since 1970, if it is the
-    /// first with its invitation and that has not expired. Whoever asks again is told the same.
+    /// Admits a machine whose certificate is good, at an agreed moment in seconds since 1970, if its invitation has
+    /// not expired and still serves one. Whoever asks again is told the same.
     pub fn admit(&mut self, vouched: &Vouched<'_>, now: u64) -> Result<Admission, Refused> {
+        let admission = self.judge(vouched, now)?;
+        if let Admission::New(place) = admission {
+            // Only for one that is let in: else anybody could move the time on by what they say.
+            self.pass(now);
+            let (machine, expires) = (vouched.machine, vouched.permit.expires);
+            self.used.insert((vouched.permit.invitation, place), Use { machine, expires });
+        }
+        Ok(admission)
+    }
+
+    /// What would come of that now. A machine that is refused as sent away, or with an invitation that is used up, has
+    /// ended or has expired, is refused for ever.
+    pub fn judge(&self, vouched: &Vouched<'_>, now: u64) -> Result<Admission, Refused> {
         self.check(&vouched.machine)?;
-        let (expires, later) = (vouched.permit.expires, self.now.max(now));
+        let (invitation, expires) = (vouched.permit.invitation, vouched.permit.expires);
+        let later = self.now.max(now);
         let is_over = |used: &Use| used.expires <= later;
-        match self.used.get(&vouched.permit.invitation).filter(|used| !is_over(used)) {
-            Some(earlier) if earlier.machine == vouched.machine => return Ok(Admission::Again),
-            Some(_) => return Err(Refused::InvitationUsed),
-            None => {}
+        let its = || {
+            let its = self.used.range((invitation, 0)..=(invitation, u32::MAX));
+            its.filter(|(_, used)| !is_over(used))
+        };
+        if let Some(((_, place), _)) = its().find(|(_, used)| used.machine == vouched.machine) {
+            return Ok(Admission::Again(*place));
+        }
+        // Whoever was sent away still has the invitation's key, and could come as somebody else.
+        if its().any(|(_, used)| self.revoked.contains_key(&used.machine)) {
+            return Err(Refused::InvitationEnded);
+        }
+        let place = its().next_back().map_or(0, |((_, last), _)| last + 1);
+        if place >= vouched.permit.count {
+            return Err(Refused::InvitationUsed);
         }
         if later >= expires {
             return Err(Refused::InvitationExpired { seconds: later - expires });
@@ -76,11 +101,7 @@ impl Register {
         if self.used.len() >= Register::COUNT_MAX && !self.used.values().any(is_over) {
             return Err(Refused::InvitationsTooMany);
         }
-        // Only for one that is let in: else anybody could move the time on by what they say.
-        self.pass(now);
-        let machine = vouched.machine;
-        self.used.insert(vouched.permit.invitation, Use { machine, expires });
-        Ok(Admission::First)
+        Ok(Admission::New(place))
     }
 
     /// Sends a machine away, if an issuer of this cell says so that may, at an agreed moment in seconds since 1970.
@@ -140,7 +161,7 @@ impl Register {
         }
     }
 
-    /// How many invitations are used and have not expired.
+    /// How many machines have come with invitations that have not expired.
     pub fn used_count(&self) -> usize {
         self.used.len()
     }
@@ -168,9 +189,9 @@ fn note_earlier(
     Ok(true)
 }
 
-fn read_bounded<R: io::Read, V: BorshDeserialize>(
+fn read_bounded<R: io::Read, K: BorshDeserialize + Ord, V: BorshDeserialize>(
     reader: &mut R,
-) -> io::Result<BTreeMap<PublicKey, V>> {
+) -> io::Result<BTreeMap<K, V>> {
     let map = BTreeMap::deserialize_reader(reader)?;
     match map.len() <= Register::COUNT_MAX {
         true => Ok(map),

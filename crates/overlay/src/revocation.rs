@@ -46,6 +46,11 @@ impl Revocation {
         Revocation(Issued::new(withdrawal, issuer))
     }
 
+    /// The key that it is about, if it is good.
+    pub fn subject(&self) -> PublicKey {
+        self.0.claim().machine
+    }
+
     /// Which machine was sent away and when, and who says so, if that is an issuer of this cell.
     pub fn verify(&self, authority: &PublicKey) -> Result<(PublicKey, u64, Tenure), Refused> {
         let (withdrawal, tenure) = self.0.verify(authority)?;

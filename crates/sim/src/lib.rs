@@ -22,6 +22,7 @@ mod checker;
 mod outcome;
 mod world;
 
+pub mod decrees;
 pub mod files;
 pub mod groups;
 pub mod leases;

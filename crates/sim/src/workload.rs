@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, files, groups, leases};
+use crate::{Outcome, decrees, files, groups, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,12 @@ pub const WORKLOADS: &[Workload] = &[
         about: "the same with a group of four or seven members, each of which may crash",
         run: files::run_replicated,
         explain: files::explain_replicated,
+    },
+    Workload {
+        name: "decrees",
+        about: "members and machines without a vote, one of which was sent away and lies, and who hears of it",
+        run: decrees::run,
+        explain: decrees::explain,
     },
     Workload {
         name: "groups",

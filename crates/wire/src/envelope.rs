@@ -4,6 +4,7 @@ use base::Malformed;
 use borsh::{BorshDeserialize, BorshSerialize};
 use directory::message::{Request, Response};
 use group::{Decision, Seal};
+use overlay::Tidings;
 
 use crate::word::Word;
 
@@ -31,6 +32,8 @@ pub enum Message {
     Whose(u64),
     /// The answer: how the members have changed since.
     Changes(Vec<Decision>),
+    /// From one machine to another, whether it has a vote or not: who was sent away.
+    Tidings(Tidings),
 }
 
 /// Whom a message is for.
@@ -42,6 +45,8 @@ pub enum Audience {
     Client,
     /// A member, from another.
     Member,
+    /// A machine, from another.
+    Machine,
 }
 
 impl Audience {
@@ -53,6 +58,7 @@ impl Audience {
             0 | 3 | 5 => Some(Audience::Group),
             1 | 4 | 6 => Some(Audience::Client),
             2 => Some(Audience::Member),
+            7 => Some(Audience::Machine),
             _ => None,
         }
     }
@@ -104,10 +110,11 @@ mod tests {
                     Audience::Client
                 }
                 Message::Member(..) => Audience::Member,
+                Message::Tidings(..) => Audience::Machine,
             };
             assert_eq!(Audience::of(&seal(&message)), Some(audience), "{name}");
         }
-        assert_eq!([&[][..], &[1, 0], &[1, 0, 7], &[9, 0, 1]].map(Audience::of), [None; 4]);
+        assert_eq!([&[][..], &[1, 0], &[8, 0, 8], &[9, 0, 1]].map(Audience::of), [None; 4]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A specimen of each message, and the hash of its bytes.
 
-use base::{Digest, Domain, Duration, FileId, Instant, PublicKey};
+use base::{Digest, Domain, Duration, FileId, Instant, PublicKey, SecretKey};
 use directory::{
     Account, Act, Actor, Birth, Entry, File, Key, Operation, Quota, Refusal, Sort, Special,
     message::{Answer, Ask, Needs, Provision, Request, Response, Value},
@@ -11,6 +11,7 @@ use lease::{
     Client, Field, Kind, Mode, Name, Scope,
     message::{self, Down, Downward, Grant, Recall, Return, Up, Upward, Want},
 };
+use overlay::{Decree, Issuer, IssuerRevocation, Revocation, Tidings, decrees::Range};
 
 use crate::{Message, Slot, Word, seal};
 
@@ -255,6 +256,25 @@ fn between_clients_and_members() -> Vec<(&'static str, Message)> {
         ("word", Message::Word(Word { slot, leader, bytes: vec![1, 2] })),
         ("whose", Message::Whose(2)),
         ("changes", Message::Changes(changes.expect("members show decisions"))),
+        ("compare", Message::Tidings(Tidings::Compare(Range::default(), digest(7)))),
+        ("known", Message::Tidings(Tidings::Known(Range::default(), decrees()))),
+        ("lacking", Message::Tidings(Tidings::Lacking(decrees()))),
+        ("news", Message::Tidings(Tidings::News(decrees()))),
+    ]
+}
+
+fn digest(seed: u8) -> Digest {
+    Digest::from_bytes([seed; 32])
+}
+
+/// One of each kind that is handed on.
+fn decrees() -> Vec<Decree> {
+    let [root, issuer] = [8, 9].map(|seed| SecretKey::from_seed([seed; 32]));
+    let key = issuer.public();
+    let issuer = Issuer::by(&root, issuer, 70);
+    vec![
+        Decree::Revoke(Revocation::new(&issuer, key, 5)),
+        Decree::RevokeIssuer(IssuerRevocation::new(&root, key, 6)),
     ]
 }
 

@@ -52,9 +52,12 @@ fn an_invitation_is_the_code_alone_and_what_to_do_with_it_is_said_beside() {
     assert_eq!(output.status.code(), Some(0));
     let code = text(&output.stdout);
     assert!(code.starts_with("croft1") && code.ends_with('\n') && code.lines().count() == 1);
+    assert!(code.trim_end().len() <= 160, "{} letters", code.trim_end().len());
     let talk = text(&output.stderr);
     assert!(talk.contains("croft join CODE") && talk.contains(" UTC"), "{talk}");
     assert!(!talk.contains("croft1"), "it is a secret: {talk}");
+    let output = home.run(&["invite", "--count", "200"]);
+    assert!(text(&output.stderr).contains("it serves 200 machines"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -74,7 +77,9 @@ fn what_can_not_be_meant_is_refused_before_anything_is_made() {
         &["init", "--listen", "here"],
         &["invite", "--for", "soon"],
         &["join", "croft1", "--listen", "7001"],
-        &["join"],
+        &["join", "croft1", "croft1", "croft1"],
+        &["invite", "--count", "0"],
+        &["invite", "--count", "1001"],
     ] {
         let output = home.run(words);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""), "{words:?}");

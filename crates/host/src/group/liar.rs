@@ -2,7 +2,7 @@
 
 use base::{Digest, Rng, SecretKey};
 use directory::{Command, message::Request};
-use group::{Decision, Message as Words, Seal, Seat};
+use group::{Decision, Message as Words, Roll, Seal, Seat};
 use lease::message::{Up, Upward};
 use node::Order;
 use vice::{Lie, Vice};

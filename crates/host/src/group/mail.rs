@@ -8,6 +8,8 @@ use lease::Client;
 use node::{Input, Output};
 use wire::{Audience, Message, Slot, Word};
 
+use crate::Failure;
+
 use super::{Group, Roster};
 
 impl Group {
@@ -45,12 +47,12 @@ impl Group {
         bytes: Vec<u8>,
         said: &mut Vec<Vec<u8>>,
         out: &mut Vec<Output>,
-    ) {
+    ) -> Result<(), Failure> {
         #[cfg(test)]
         if !self.heeds(&from, &bytes) {
-            return;
+            return Ok(());
         }
-        let Some(peers) = &mut self.peers else { return };
+        let Some(peers) = &mut self.peers else { return Ok(()) };
         let now = self.clock.now();
         match Audience::of(&bytes) {
             Some(Audience::Member) => {
@@ -68,8 +70,14 @@ impl Group {
                 Ok(Message::Changes(changes)) => self.on_changes(changes, out),
                 _ => {}
             },
+            Some(Audience::Machine) => {
+                if let Ok(Message::Tidings(tidings)) = wire::open(&bytes) {
+                    return self.on_tidings(from, tidings, out);
+                }
+            }
             None => {}
         }
+        Ok(())
     }
 
     /// Tells a client what follows from a decision.

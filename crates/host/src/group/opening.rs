@@ -8,7 +8,7 @@ use lease::Policy;
 use node::{Base, Input, Limits, Recovery, Settings};
 use overlay::Renewer;
 
-use super::{Group, Mailbox, Peers, Post, SENT_AWAY, Stored, announce, terms};
+use super::{Decreeing, Group, Mailbox, Peers, Post, SENT_AWAY, Stored, announce, terms};
 use crate::{
     Content, Failure, Log, Neighbours, Store, ballast::Ballast, cell::Membership, clock::Clock, key,
 };
@@ -75,6 +75,11 @@ impl Group {
             return Err(Failure::Unfit(SENT_AWAY.into()));
         }
         let join = membership.own_join(&key);
+        let authority = membership.authority;
+        let decreeing = match membership.listen {
+            Some(_) => Some(Decreeing::open(home, authority, me.0)?),
+            None => None,
+        };
         let known = member.book().client(&me.0).and_then(|client| member.book().machine(client));
         let expires = join.certificate.verify(&membership.authority, 0).map(|good| good.expires);
         let has_moved = known.is_none_or(|known| {
@@ -92,7 +97,9 @@ impl Group {
                 let (inbox, content) = (Arc::clone(&inbox), Arc::clone(&content));
                 let beside = Arc::clone(&neighbours);
                 let mail = (inbox, limits);
-                let peers = Peers::start(home, membership, bind, mail, content, neighbours)?;
+                let mut peers = Peers::start(home, membership, bind, mail, content, neighbours)?;
+                let gone = decreeing.iter().flat_map(Decreeing::gone);
+                gone.for_each(|key| peers.send_away(&key));
                 if has_moved || !is_alone {
                     announce::announce(peers.lookout(), beside, mail_back, join, None);
                 }
@@ -105,6 +112,7 @@ impl Group {
             member,
             me,
             peers,
+            decreeing,
             log,
             store,
             content,

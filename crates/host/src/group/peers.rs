@@ -72,11 +72,13 @@ pub(crate) struct Peers {
 }
 
 /// Lets in who is of the cell, and passes on what they say.
-struct Door {
+pub(super) struct Door {
     inbox: Arc<Mailbox<Post>>,
     limits: node::Limits,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
+    /// Where this machine lives.
+    directory: PathBuf,
     /// Where an issuer's key is, if it is here.
     issuer: PathBuf,
     /// The root key of the cell.
@@ -145,8 +147,16 @@ impl Door {
         survivor.map_or_else(|_| Answer::Refused(late.into()), |one| Answer::Survivor(one.into()))
     }
 
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Has the group decide something, and waits for what comes of it.
-    fn submit(&self, from: Sender, post: impl FnOnce(SyncSender<Answer>) -> Post) -> Answer {
+    pub(super) fn submit(
+        &self,
+        from: Sender,
+        post: impl FnOnce(SyncSender<Answer>) -> Post,
+    ) -> Answer {
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
         if !self.inbox.post_from(from, Kind::Wish, 0, post(reply)) {
             let what = "this machine has too much to do; try again in a moment";
@@ -159,13 +169,21 @@ impl Door {
 
 impl Reception for Door {
     fn welcome(&self, key: &PublicKey) -> Welcome {
-        let expires = self.known().get(key).copied();
+        // Whoever has no vote hears of others by asking the members.
+        let heard = || self.neighbours.recall(Whom::Key(*key)).map(|machine| machine.expires);
+        let known = self.known().get(key).copied();
+        let expires = known.or_else(heard);
         match expires {
             _ if self.gone().contains(key) => Welcome::Refused,
             Some(expires) if expires <= seconds_now() => Welcome::Expired,
             Some(_) => Welcome::Known,
             None => Welcome::Stranger,
         }
+    }
+
+    fn on_met(&self, key: &PublicKey) {
+        // If there is no room, they meet again.
+        self.inbox.post_from(Sender::Machine(*key), Kind::Word, 0, Post::Met(*key));
     }
 
     fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) -> Duration {
@@ -189,6 +207,7 @@ impl Reception for Door {
                 join.heard = seconds_now();
                 self.submit(sender, |reply| Post::Join { join, reply })
             }
+            Ok(Errand::Invited(digest)) => self.lead(sender, &digest),
             Ok(Errand::Decree(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may pass that on".into())
             }
@@ -281,6 +300,7 @@ impl Peers {
             limits,
             content,
             neighbours: beside,
+            directory: directory.into(),
             issuer: issuer_path(directory),
             authority: membership.authority,
             known,
@@ -433,6 +453,14 @@ impl Peers {
         self.expires
     }
 
+    /// Where other members may be.
+    pub(super) fn members_at(&self) -> impl Iterator<Item = SocketAddr> {
+        let roll = &self.membership.roll;
+        let sits = |key| roll.seats.iter().any(|seat| seat.key == key);
+        let members = self.membership.machines.iter().filter(move |machine| sits(machine.key));
+        members.flat_map(|member| member.addresses.iter().copied())
+    }
+
     /// Who has founded the cell.
     pub(super) fn founder(&self) -> PublicKey {
         self.membership.founder.key
@@ -490,13 +518,15 @@ impl Peers {
         &mut self,
         machine: &PublicKey,
         outcome: Result<lease::Client, overlay::Refused>,
-        roll: Roll,
         book: &Book,
     ) {
         let answer = match outcome {
             Err(refused) => Answer::Refused(refused.to_string()),
             Ok(client) => {
-                let others = book.machines().filter(|(other, _)| *other != client);
+                let is_other = |(other, machine): &(_, &node::Machine)| {
+                    *other != client && !book.is_revoked(&machine.key)
+                };
+                let others = book.machines().filter(is_other);
                 let others = others.map(|(client, machine)| Neighbour::of(book, client, machine));
                 let users = book.machine(client).map(|machine| book.served(machine));
                 let users = users.unwrap_or_else(|| Some(Vec::new()));
@@ -504,14 +534,7 @@ impl Peers {
                     // Whoever waits for the answer may want something done at once.
                     self.serve(users.clone());
                 }
-                Answer::Joined(Box::new(Ticket {
-                    client,
-                    founder: self.membership.founder,
-                    roll,
-                    machines: others.collect(),
-                    certificate: self.membership.certificate.clone(),
-                    users,
-                }))
+                Answer::Joined(Box::new(Ticket { client, machines: others.collect(), users }))
             }
         };
         if let Some((reply, _)) = self.joining.remove(machine) {
@@ -550,6 +573,35 @@ impl Peers {
         if machines != self.membership.machines && book.client(me).is_some() {
             self.neighbours.read_book(machines.iter().cloned());
             self.membership.machines = machines;
+            self.save();
+        }
+    }
+
+    /// The other machines that are known, and the members.
+    pub(super) fn cell(&self) -> (&[Neighbour], &Roll) {
+        (&self.membership.machines, &self.membership.roll)
+    }
+
+    /// With whom there is a connection.
+    pub(super) fn connected(&self) -> Vec<PublicKey> {
+        self.network.connected()
+    }
+
+    /// A machine is of the cell no more, or a user.
+    pub(super) fn send_away(&mut self, key: &PublicKey) {
+        let was_known = self.door.known().remove(key).is_some();
+        if self.door.gone().insert(*key) && was_known {
+            eprintln!(
+                "croft: the cell's authority has sent {key:?} away; it is not let in any more"
+            );
+        }
+        self.neighbours.send_away(key);
+        self.network.reconsider();
+        self.network.forget(key);
+        let machines = &mut self.membership.machines;
+        let count = machines.len();
+        machines.retain(|machine| machine.key != *key);
+        if machines.len() < count {
             self.save();
         }
     }

@@ -10,10 +10,12 @@ use lease::Name;
 use super::{Machine, replace};
 
 mod cells;
+mod codes;
 mod flood;
 mod fsck;
 mod liars;
 mod recovery;
+mod revoked;
 mod users;
 
 /// A directory that goes with the test.

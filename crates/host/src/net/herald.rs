@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::plain::plain;
+
 /// So many lines at once, and then as many in each span.
 pub(crate) const LINES_MAX: u32 = 10;
 const SPAN: Duration = Duration::from_secs(10);
@@ -55,7 +57,8 @@ impl Herald {
             state.said += 1;
             #[cfg(test)]
             self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
-            (self.say)(line);
+            // There may be words of others in it, as of whoever has ended a connection.
+            (self.say)(&plain(line));
         } else {
             state.withheld += 1;
         }

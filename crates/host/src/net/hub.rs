@@ -161,7 +161,9 @@ impl Hub {
         connection.set_max_concurrent_uni_streams(VarInt::from_u32(4));
         connection.set_max_concurrent_bi_streams(VarInt::from_u32(LINK_ASKS_MAX));
         connection.set_receive_window(VarInt::from_u32(SEND_WINDOW as u32));
+        let key = peer.key;
         tokio::spawn(link::run(Arc::clone(self), peer, link, slot));
+        self.reception.on_met(&key);
     }
 
     /// A connection is over.

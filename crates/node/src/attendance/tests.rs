@@ -1,7 +1,7 @@
 //! Whom a member calls and wishes for, told by scripts of who was heard when.
 
 use base::SecretKey;
-use overlay::{Invitation, Issuer, Patrons, Revocation, Terms};
+use overlay::{Invitation, Issuer, Patrons, Revocation, Secret, Terms};
 
 use super::*;
 use crate::book::{Join, Whereabouts};
@@ -34,9 +34,14 @@ impl Scene {
         let mut keys = Vec::new();
         for number in 0..machines {
             let key = SecretKey::from_seed([number + 20; 32]);
-            let terms =
-                Terms { expires: 100, certificate_expires_max: 1_000, patrons: Patrons::Any };
-            let invitation = Invitation::new(&issuer(), [number + 1; 32], terms).unwrap();
+            let terms = Terms {
+                count: 1,
+                expires: 100,
+                certificate_expires_max: 1_000,
+                patrons: Patrons::Any,
+            };
+            let invitation =
+                Invitation::new(&issuer(), &Secret::new([number + 1; 16]), terms).unwrap();
             let certificate = invitation.certify(&key, 900).unwrap();
             let join = Join::new(certificate, Whereabouts::default(), &key, 1);
             book.admit(&join, &authority().public()).unwrap();

@@ -1,6 +1,6 @@
 //! For whom machines act, and who can change that.
 
-use overlay::{Invitation, Issuer, IssuerRevocation, Renewal, Revocation, Terms, UserName};
+use overlay::{Invitation, Issuer, IssuerRevocation, Renewal, Revocation, Secret, Terms, UserName};
 
 use super::*;
 
@@ -33,8 +33,8 @@ fn patrons(names: &[&str]) -> Patrons {
 
 /// A machine with a certificate by the invitation with this seed, and the users who have agreed.
 fn join(invitation: u8, machine: u8, patrons: Patrons, agreed: &[u8]) -> Join {
-    let terms = Terms { expires: NOW + 60, certificate_expires_max: NOW + 900, patrons };
-    let invitation = Invitation::new(&issuer_of(1), [invitation; 32], terms).unwrap();
+    let terms = Terms { count: 1, expires: NOW + 60, certificate_expires_max: NOW + 900, patrons };
+    let invitation = Invitation::new(&issuer_of(1), &Secret::new([invitation; 16]), terms).unwrap();
     let machine = key(machine);
     let certificate = invitation.certify(&machine, NOW + 900).unwrap();
     let consent = |user: &u8| Consent::new(&key(*user), authority(), machine.public());

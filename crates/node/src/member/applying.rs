@@ -133,16 +133,16 @@ impl<N: Notary + Clone> Member<N> {
                 let authority = self.identity.authority?;
                 let subject = decree.verify(&authority).ok()?;
                 let obeyed = self.book.obey(&decree, &authority, heard);
+                let share = self.book.share(&decree, &authority);
                 if let Some(attendance) = &mut self.attendance {
                     attendance.on_change();
                 }
                 if is_news {
                     let outcome = obeyed.as_ref().map(drop).map_err(Clone::clone);
-                    out.push(Output::Decreed { subject, outcome });
+                    out.push(Output::Decreed { subject, decree, outcome });
                 }
                 // Nobody hears a machine that was sent away, so its leases end with its session.
                 let admit = |(client, users)| Command::Admit { client, users };
-                let share = self.book.share(&decree, &authority);
                 Some(obeyed.ok()?.into_iter().map(admit).chain(share).collect())
             }
         }

@@ -137,21 +137,20 @@ impl<N: Notary + Clone> Member<N> {
     pub(super) fn on_join(&mut self, now: Instant, join: Box<Join>, out: &mut Vec<Output>) {
         let machine = *join.certificate.machine();
         let Some(authority) = &self.identity.authority else { return };
-        let known = self.book.client(&machine);
-        let known = known.filter(|client| !self.book.is_news(*client, &join, authority));
-        match (join.check(authority).map(|vouched| vouched.inviter.issuer), known) {
-            (Err(refused), _) => out.push(Output::Joined { machine, outcome: Err(refused) }),
-            (Ok(_), Some(client)) if !self.book.is_revoked(&machine) => {
-                out.push(Output::Joined { machine, outcome: Ok(client) });
+        // What this member knows already must not cost a place in the log, whoever asks how often.
+        let judged = join.check(authority).and_then(|vouched| {
+            let known = self.book.may_join(&vouched, join.heard)?;
+            Ok((vouched.inviter.issuer, known))
+        });
+        let outcome = match judged {
+            Err(refused) => Err(refused),
+            Ok((_, Some(client))) if !self.book.is_news(client, &join, authority) => Ok(client),
+            Ok((issuer, _)) if self.may_join(now, machine, issuer) => {
+                return self.order(now, issuer, Order::Join(join), out);
             }
-            (Ok(issuer), _) => match self.may_join(now, machine, issuer) {
-                true => self.order(now, issuer, Order::Join(join), out),
-                false => {
-                    let outcome = Err(Refused::JoinsTooMany);
-                    out.push(Output::Joined { machine, outcome });
-                }
-            },
-        }
+            Ok(_) => Err(Refused::JoinsTooMany),
+        };
+        out.push(Output::Joined { machine, outcome });
     }
 
     /// Whether a machine has not wanted to join too often lately, nor all together that this issuer lets in: each time
@@ -187,7 +186,7 @@ impl<N: Notary + Clone> Member<N> {
                 let from = *authority;
                 self.order(now, from, Order::Decree { decree, heard }, out);
             }
-            known => out.push(Output::Decreed { subject, outcome: known.map(drop) }),
+            known => out.push(Output::Decreed { subject, decree, outcome: known.map(drop) }),
         }
     }
 

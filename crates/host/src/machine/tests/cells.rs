@@ -145,7 +145,7 @@ fn an_invitation_serves_one_machine_and_no_other() {
     let (second, third) = (Home::new("once-2"), Home::new("once-3"));
     Machine::join(&second.0, code.reveal(), ANYWHERE).unwrap();
     let refusal = Machine::join(&third.0, code.reveal(), ANYWHERE).unwrap_err().to_string();
-    assert!(refusal.contains("another machine has used this invitation"), "{refusal}");
+    assert!(refusal.contains("this invitation is used up"), "{refusal}");
     assert!(!Machine::is_home(&third.0), "nothing half made is taken for a machine");
     let code = Machine::invite(&first.0, HOUR).unwrap();
     Machine::join(&third.0, code.reveal(), ANYWHERE).unwrap();
@@ -335,16 +335,27 @@ pub(super) fn issuer_of(home: &Home, lasts: u64) -> overlay::Issuer {
 
 /// An invitation by the issuer of a directory, on these terms: how long it lasts, and what it gives, from now.
 fn invitation(home: &Home, lasts: u64, gives: u64) -> overlay::Invitation {
-    invitation_by(&issuer_of(home, 1_000), lasts, gives)
+    invitation_by(&issuer_of(home, 1_000), &crate::key::fresh_secret().unwrap(), lasts, gives)
 }
 
-fn invitation_by(issuer: &overlay::Issuer, lasts: u64, gives: u64) -> overlay::Invitation {
+/// The code of such an invitation, by the machine in a directory.
+fn code_of(home: &Home, issuer: &overlay::Issuer, lasts: u64, gives: u64) -> overlay::Text {
+    let secret = crate::key::fresh_secret().unwrap();
+    let invitation = invitation_by(issuer, &secret, lasts, gives);
+    Membership::read(&home.0).unwrap().code(&home.0, secret, &invitation).unwrap()
+}
+
+fn invitation_by(
+    issuer: &overlay::Issuer,
+    secret: &overlay::Secret,
+    lasts: u64,
+    gives: u64,
+) -> overlay::Invitation {
     let now = crate::cell::seconds_now();
-    let patrons = overlay::Patrons::Any;
-    let terms =
-        overlay::Terms { expires: now + lasts, certificate_expires_max: now + gives, patrons };
-    let seed = crate::key::fresh_seed().unwrap();
-    overlay::Invitation::new(issuer, seed, terms).unwrap()
+    let (count, patrons) = (1, overlay::Patrons::Any);
+    let (expires, certificate_expires_max) = (now + lasts, now + gives);
+    let terms = overlay::Terms { count, expires, certificate_expires_max, patrons };
+    overlay::Invitation::new(issuer, secret, terms).unwrap()
 }
 
 fn address_of(machine: &Machine) -> SocketAddr {
@@ -382,7 +393,7 @@ fn who_is_not_let_in_is_told_why_and_so_are_the_people() {
     };
     let fresh = invitation(&home, 1_000, 9_000);
     check(&key(51), &fresh, "joined");
-    check(&key(52), &fresh, "another machine has used this invitation");
+    check(&key(52), &fresh, "this invitation is used up");
     check(&key(53), &invitation(&home, 0, 9_000), "the invitation expired");
     check(&key(54), &invitation(&other_home, 1_000, 9_000), "it is of cell");
     let brief = invitation(&home, 1_000, 9_000).certify(&key(55), 1).unwrap();
@@ -418,10 +429,10 @@ impl crate::Reception for Deaf {
 fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
     let (first, one) = found("expire-1");
     let home = Home::new("expire-2");
-    let code = overlay::Code::new(invitation(&first, 1_000, 6), &[address_of(&one)]).unwrap();
+    let code = code_of(&first, &issuer_of(&first, 1_000), 1_000, 6);
     // Else it would be renewed.
     let _kept = put_away_issuer(&first);
-    Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap();
+    Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
     let two = Machine::start(&home.0).unwrap();
     mkdir(&two, &FileId::ROOT, "in-time");
     let has_said = |words: &str| one.lookout().unwrap().has_said(words);
@@ -447,10 +458,10 @@ fn put_away_issuer(home: &Home) -> Home {
 }
 
 /// A machine with a certificate that ends soon, by the issuer of a machine that runs.
-fn join_briefly(first: &Home, one: &Machine, name: &str) -> Home {
+fn join_briefly(first: &Home, name: &str) -> Home {
     let home = Home::new(name);
-    let code = overlay::Code::new(invitation(first, 1_000, 1_000), &[address_of(one)]).unwrap();
-    Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap();
+    let code = code_of(first, &issuer_of(first, 1_000), 1_000, 1_000);
+    Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
     home
 }
 
@@ -464,7 +475,7 @@ fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
 #[test]
 fn a_machine_renews_its_certificate_by_itself_where_an_issuer_is_at_hand() {
     let (first, one) = found("renew-1");
-    let second = join_briefly(&first, &one, "renew-2");
+    let second = join_briefly(&first, "renew-2");
     let before = Membership::read(&second.0).unwrap();
     let two = Machine::start(&second.0).unwrap();
     let key = key_of(&two);
@@ -474,7 +485,7 @@ fn a_machine_renews_its_certificate_by_itself_where_an_issuer_is_at_hand() {
     assert!(after.expires().unwrap() > before.expires().unwrap() + 86_400);
     // It is the same machine, at the same place.
     let number = |membership: &Membership| {
-        membership.certificate.verify(&membership.authority, 0).unwrap().number()
+        membership.certificate.verify(&membership.authority, 0).unwrap().number(0)
     };
     assert_eq!((number(&before), before.client), (number(&after), after.client));
     let refused = two.registrar().renew(None).unwrap_err().to_string();
@@ -486,7 +497,7 @@ fn a_machine_renews_its_certificate_by_itself_where_an_issuer_is_at_hand() {
 #[test]
 fn a_member_renews_its_certificate_and_the_others_know_it() {
     let mut cell = hasty_cell("renew-four", 3);
-    let fourth = join_briefly(&cell[0].0, &cell[0].1, "renew-four-4");
+    let fourth = join_briefly(&cell[0].0, "renew-four-4");
     let four = start_hasty(&fourth);
     cell.push((fourth, four));
     until("growing", || cell.iter().all(|(_, machine)| members(machine) == 4));
@@ -501,7 +512,7 @@ fn a_member_renews_its_certificate_and_the_others_know_it() {
 fn while_no_issuer_is_at_hand_its_key_renews_by_hand() {
     let (first, one) = found("renew-away-1");
     let (other, _other) = found("renew-away-3");
-    let second = join_briefly(&first, &one, "renew-away-2");
+    let second = join_briefly(&first, "renew-away-2");
     let kept = put_away_issuer(&first);
     let two = Machine::start(&second.0).unwrap();
     let key = key_of(&two);
@@ -519,7 +530,7 @@ fn while_no_issuer_is_at_hand_its_key_renews_by_hand() {
 #[test]
 fn a_machine_that_was_sent_away_is_not_renewed() {
     let (first, one) = found("renew-not-1");
-    let second = join_briefly(&first, &one, "renew-not-2");
+    let second = join_briefly(&first, "renew-not-2");
     let kept = put_away_issuer(&first);
     let two = Machine::start(&second.0).unwrap();
     mkdir(&two, &FileId::ROOT, "early");
@@ -572,12 +583,9 @@ fn an_issuer_on_another_machine_does_all_that_the_founders_does_and_is_revoked_a
     let refused = Machine::join(&third.0, late.reveal(), ANYWHERE).unwrap_err().to_string();
     assert!(refused.contains("the issuer was revoked"), "{refused}");
     mkdir(&two, &FileId::ROOT, "stays");
-    // The other one goes on. Whoever it invites goes where there is a vote.
-    let authority = Membership::read(&second.0).unwrap().authority;
-    let patrons = overlay::Patrons::Any;
-    let invited = Membership::invitation(&second.0, &authority, HOUR, patrons).unwrap();
-    let code = overlay::Code::new(invited, &[address_of(&one)]).unwrap();
-    Machine::join(&third.0, code.text().reveal(), ANYWHERE).unwrap();
+    // The other one goes on. It has no vote, and says where there is one.
+    let code = Machine::invite(&second.0, HOUR).unwrap();
+    Machine::join(&third.0, code.reveal(), ANYWHERE).unwrap();
     let three = Machine::start(&third.0).unwrap();
     mkdir(&three, &FileId::ROOT, "new");
     let came_by = |key: &crate::Key| {
@@ -600,11 +608,12 @@ fn an_invitation_of_an_issuer_whose_warrant_is_over_or_is_of_another_cell_lets_n
     let (other, _other) = found("warrant-2");
     for (issuer, why) in [
         (issuer_of(&first, 0), "the issuer's warrant expired"),
+        // It would be let in elsewhere.
         (issuer_of(&other, 1_000), "it is of cell"),
     ] {
-        let code = overlay::Code::new(invitation_by(&issuer, 500, 500), &[address_of(&one)]);
+        let code = code_of(&first, &issuer, 500, 500);
         let home = Home::new("warrant-3");
-        let joined = Machine::join(&home.0, code.unwrap().text().reveal(), ANYWHERE);
+        let joined = Machine::join(&home.0, code.reveal(), ANYWHERE);
         let refused = joined.unwrap_err().to_string();
         assert!(refused.contains(why), "{refused}");
     }

@@ -66,9 +66,13 @@ fn named(name: &str) -> (Home, Machine, Home, FileId) {
     (home, machine, keys, work)
 }
 
+fn terms(patrons: Patrons) -> crate::Terms {
+    crate::Terms { patrons: Some(patrons), ..crate::Terms::one(HOUR) }
+}
+
 fn join(founder: &Home, name: &str, patrons: Patrons) -> (Home, Machine) {
     let home = Home::new(name);
-    let code = Machine::invite_for(&founder.0, HOUR, Some(patrons)).unwrap();
+    let code = Machine::invite_for(&founder.0, terms(patrons)).unwrap();
     Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
     let machine = Machine::start(&home.0).unwrap();
     (home, machine)
@@ -167,17 +171,18 @@ fn where_users_have_to_agree_no_machine_joins_that_acts_for_any() {
     let (first, one, ..) = named("any");
     let refused = Machine::invite(&first.0, HOUR).unwrap_err().to_string();
     assert!(refused.contains("--users"), "{refused}");
-    let refused = Machine::invite_for(&first.0, HOUR, Some(Patrons::Any)).unwrap_err().to_string();
+    let refused = Machine::invite_for(&first.0, terms(Patrons::Any)).unwrap_err().to_string();
     assert!(refused.contains("named and agree"), "{refused}");
     // An issuer's key alone is not enough either.
     let issuer = super::cells::issuer_of(&first, 1_000);
     let (later, patrons) = (crate::cell::seconds_now() + 1_000, Patrons::Any);
-    let terms = Terms { expires: later, certificate_expires_max: later, patrons };
-    let invitation = Invitation::new(&issuer, [9; 32], terms).unwrap();
-    let address = one.standing().group.address.unwrap();
-    let code = overlay::Code::new(invitation, &[address]).unwrap();
+    let terms = Terms { count: 1, expires: later, certificate_expires_max: later, patrons };
+    let secret = overlay::Secret::new([9; 16]);
+    let invitation = Invitation::new(&issuer, &secret, terms).unwrap();
+    let membership = crate::cell::Membership::read(&first.0).unwrap();
+    let code = membership.code(&first.0, secret, &invitation).unwrap();
     let home = Home::new("any-2");
-    let refused = Machine::join(&home.0, code.text().reveal(), ANYWHERE).unwrap_err().to_string();
+    let refused = Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap_err().to_string();
     assert!(refused.contains("named and agree"), "{refused}");
     one.stop().unwrap();
 }
