@@ -2,7 +2,7 @@
 
 use base::{Digest, Domain, Instant, Machine as _, PublicKey, SecretKey};
 use group::{Ed25519, Seat, Tip};
-use overlay::{Invitation, Issuer, Patrons, Refused, Terms};
+use overlay::{Invitation, Issuer, Patrons, Refused, Secret, Terms};
 
 use crate::{Identity, Input, Join, Member, Output, Settings, Whereabouts};
 
@@ -28,10 +28,12 @@ fn member() -> Member<Ed25519> {
 /// A machine that has moved for the so-many-eth time.
 fn join(issuer: u8, seed: [u8; 32], number: u64) -> Join {
     let issuer = Issuer::by(&key(9), key(issuer), NOW + 500);
-    let terms =
-        Terms { expires: NOW + 60, certificate_expires_max: NOW + 900, patrons: Patrons::Any };
+    let (expires, certificate_expires_max) = (NOW + 60, NOW + 900);
+    let terms = Terms { count: 1, expires, certificate_expires_max, patrons: Patrons::Any };
     let machine = SecretKey::from_seed(seed);
-    let certificate = Invitation::new(&issuer, seed, terms).unwrap().certify(&machine, NOW + 900);
+    let secret = Secret::new(std::array::from_fn(|index| seed[index]));
+    let invitation = Invitation::new(&issuer, &secret, terms).unwrap();
+    let certificate = invitation.certify(&machine, NOW + 900);
     let addresses = vec![([127, 0, 0, 1], 1 + number as u16).into()];
     Join::new(certificate.unwrap(), Whereabouts { addresses, number }, &machine, NOW)
 }

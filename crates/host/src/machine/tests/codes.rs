@@ -1,6 +1,11 @@
 //! Where codes lead, how many machines they serve, and who can't pretend to be at their end.
 
-use std::{net::SocketAddr, sync::Arc, thread, time::Instant};
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use base::SecretKey;
 use overlay::Power;

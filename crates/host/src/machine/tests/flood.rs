@@ -20,7 +20,7 @@ use std::{
 };
 
 use base::{PublicKey, SecretKey};
-use directory::message::{Ask, Request};
+use directory::message::{Ask, Needs, Request};
 use group::{Ed25519, Message as Words, Notary as _, Sealable as _};
 use lease::message::{Up, Upward};
 use rustix::time::{ClockId, clock_gettime};
@@ -213,11 +213,7 @@ impl Flooder {
             Upward { session: 1, stamp: base::Instant::from_nanos(number), body: Up::Renew };
         let ask = (bytes > 0).then(|| Ask::Provide {
             request: number,
-            directory: None,
-            number: 0,
-            serial: 0,
-            bytes: 0,
-            release: vec![FileId::ROOT; bytes],
+            needs: Needs { release: vec![FileId::ROOT; bytes], ..Needs::default() },
         });
         let request = Request { lease, ask };
         let said = Said { client, request: &request };

@@ -20,7 +20,8 @@ const SERIAL: u64 = 77_777;
 
 /// Whether a machine gives another the bytes that it has.
 fn is_served(asker: Option<&Lookout>, by: Key) -> bool {
-    let errand = base::encode(&Errand::Read { serial: SERIAL, offset: 0, length: 5 });
+    let file = base::FileId::ROOT;
+    let errand = base::encode(&Errand::Read { serial: SERIAL, file, offset: 0, length: 5 });
     let answer = asker.and_then(|asker| asker.ask(&by.0, errand, Duration::from_secs(2)));
     let answer = answer.map(|bytes| base::decode(&bytes, ANSWER_BYTES_MAX).unwrap());
     matches!(answer, Some(Answer::Bytes(bytes)) if bytes == b"bytes")
