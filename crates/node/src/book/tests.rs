@@ -220,3 +220,35 @@ fn an_issuer_whose_time_is_over_decrees_and_renews_nothing_and_what_it_has_renew
     book.admit(&late, &authority()).unwrap();
     assert_eq!(book.machine(client).unwrap().expires, NOW + 9_000);
 }
+
+#[test]
+fn of_two_words_on_a_share_the_later_counts_and_only_an_issuer_says_one() {
+    let mut book = named();
+    let share = |root: u8, sharer, bytes, at| {
+        Decree::Share(Share::new(&issuer_of(root), sharer, None, bytes, at))
+    };
+    let set = |book: &mut Book, decree: &Decree| {
+        book.obey(decree, &authority(), NOW)?;
+        Ok::<_, Refused>(book.share(decree, &authority()))
+    };
+    let command = |holder, bytes: Option<u64>| {
+        let share = bytes.map(|bytes| Quota { files: u64::MAX, bytes });
+        Ok(Some(Command::Share { holder, share }))
+    };
+    let (alice, holder) = (Sharer::User(7), Holder::User(7));
+    let narrow = share(1, alice, Some(10), 5);
+    assert_eq!(set(&mut book, &narrow), command(holder, Some(10)));
+    assert_eq!(set(&mut book, &share(1, alice, Some(99), 4)), Ok(None), "an old word");
+    assert_eq!(book.judge(&narrow, &authority(), NOW), Ok(false));
+    assert_eq!(set(&mut book, &share(1, alice, None, 6)), command(holder, None));
+    assert_eq!(set(&mut book, &narrow), Ok(None), "that somebody says again");
+    assert!(set(&mut book, &share(2, alice, Some(1), 9)).is_err(), "of another cell");
+    let machine = Sharer::Machine(key(20).public());
+    let known = command(Holder::Machine(Client(1)), Some(3));
+    assert_eq!(set(&mut book, &share(1, machine, Some(3), 5)), known);
+    let nobody = Sharer::Machine(key(77).public());
+    let unknown = Err(Refused::MachineUnknown);
+    assert_eq!(set(&mut book, &share(1, nobody, Some(3), 5)), unknown);
+    let bytes = base::encode(&book);
+    assert_eq!(base::decode::<Book>(&bytes, bytes.len()), Ok(book));
+}
