@@ -30,6 +30,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a disk is lost",
     "a member starts again",
     "a newcomer finds that it was misled",
+    "a rescue leaks while a quorum is well",
     "a state is taken from others",
     "an old disk is noticed",
     "an old disk is restored",
@@ -39,10 +40,12 @@ pub(crate) const MARKS: &[&str] = &[
     BELIEVED,
     DECIDED,
     GREW,
+    OUTGROWN,
 ];
 
 const BELIEVED: &str = "an answer is believed";
 const DECIDED: &str = "a height is decided";
+const OUTGROWN: &str = "whoever was alone at first lies, and is not alone any more";
 const GREW: &str = "one becomes four, seven and four again";
 
 /// So long after the faults have ended, or after it was asked for, everything is answered (B5).
@@ -91,6 +94,7 @@ pub(crate) fn play(plan: &Plan, rng: &mut Rng, tamper: &impl Tamper, lines_max: 
     outcome.marks.pass_many(DECIDED, oracle.height());
     outcome.marks.pass_if(!plan.liars.is_empty(), "somebody lies");
     outcome.marks.pass_if(plan.circles.len() > 1, GREW);
+    outcome.marks.pass_if(oracle.has_outgrown_a_liar(), OUTGROWN);
     outcome
 }
 
@@ -183,6 +187,8 @@ pub(crate) struct Plan {
     pub(crate) habits: Vec<Habit>,
     pub(crate) hardware: Hardware,
     pub(crate) is_real: bool,
+    /// Whether liars have the authority's word that the group goes on from one alone.
+    pub(crate) leaks: bool,
     /// How long faults go on.
     pub(crate) span: Duration,
 }
@@ -195,6 +201,7 @@ impl Plan {
         let is_real = rng.chance(0.015);
         let liars = if rng.chance(0.4) { 0 } else { 1 + rng.index(liars_max(count)) };
         let liars = draw_liars(&circles, liars, rng);
+        let leaks = !liars.is_empty() && rng.chance(0.3);
         let settings = draw_settings(rng);
         let pace = Duration::from_millis(*rng.pick(&[50, 300, 2_000]));
         let patience = Duration::from_millis(300 + rng.below(1_000));
@@ -209,8 +216,19 @@ impl Plan {
         // Machines of a group crash more often than anybody would like.
         let crash_gap = faults.crash_gap / 8;
         let faults = Faults { crash_gap, ..faults };
+        let (faults, settings) = match leaks {
+            // Nobody is cut off for so long that it could think that no quorum is left.
+            true => {
+                let most = Duration::from_secs(4);
+                let (split_max, pause_max) =
+                    (most.min(faults.split_max), most.min(faults.pause_max));
+                let faults = Faults { split_max, pause_max, crash_gap: crash_gap * 8, ..faults };
+                (faults, Settings { hesitate: Duration::from_secs(15), ..settings })
+            }
+            false => (faults, settings),
+        };
         let span = Duration::from_secs(if is_real { 8 } else { 40 });
-        Plan { faults, settings, count, circles, liars, habits, hardware, is_real, span }
+        Plan { faults, settings, count, circles, liars, habits, hardware, is_real, leaks, span }
     }
 
     fn draw_twins(rng: &mut Rng) -> Plan {
@@ -259,6 +277,7 @@ impl Plan {
                 backups: 0.0,
             },
             is_real: false,
+            leaks: false,
             span: Duration::from_millis(800),
         }
     }
@@ -279,6 +298,7 @@ impl Plan {
             ledger: Rc::clone(&ledger),
             hardware: self.hardware,
             secrets: Rc::clone(&secrets),
+            leaks: self.leaks,
         };
         let slack = self.settings.doubt.slack;
         let mut nodes = Vec::new();
@@ -328,7 +348,8 @@ fn draw_circles(rng: &mut Rng) -> Vec<BTreeSet<Node>> {
     }
 }
 
-/// So many at the most: no circle has more liars than it bears.
+/// So many at the most: no circle has more liars than it bears. But who is alone at first may lie, as one of those who
+/// are there later.
 fn draw_liars(
     circles: &[BTreeSet<Node>],
     count: usize,
@@ -337,18 +358,29 @@ fn draw_liars(
     let all: BTreeSet<Node> = circles.iter().flatten().copied().collect();
     let mut order: Vec<Node> = all.into_iter().collect();
     rng.shuffle(&mut order);
+    let founder = circles[0].first().copied().filter(|_| circles[0].len() == 1);
+    if founder.is_some() && rng.chance(0.6) {
+        order.sort_by_key(|node| founder != Some(*node));
+    }
     let mut liars = BTreeSet::new();
     for node in order {
         let may_lie = circles
             .iter()
-            .filter(|circle| circle.contains(&node))
+            .filter(|circle| circle.len() > 1 && circle.contains(&node))
             .all(|circle| circle.intersection(&liars).count() < liars_max(circle.len()));
         if may_lie && liars.len() < count {
             liars.insert(node);
         }
     }
     let liars = liars.into_iter().map(|node| {
-        let lies = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
+        let mut lies: BTreeSet<Lie> = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
+        if founder == Some(node) {
+            // Two that are alone would be two groups.
+            lies.remove(&Lie::Twins);
+            if rng.chance(0.7) {
+                lies.insert(Lie::Forge);
+            }
+        }
         (node, (lies, *rng.pick(&[0.05, 0.3, 1.0])))
     });
     liars.collect()

@@ -28,6 +28,7 @@ fn plan(count: usize) -> Plan {
         habits: vec![habit],
         hardware,
         is_real: false,
+        leaks: false,
         span: Duration::from_secs(10),
     }
 }
