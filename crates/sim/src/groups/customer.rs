@@ -114,6 +114,16 @@ impl<T: Tamper> Customer<T> {
         if self.wake_at.is_none_or(|at| at > now) {
             return;
         }
+        if self.ledger.borrow().is_at_a_liars_mercy() {
+            // Nobody could tell what it should believe.
+            self.wake_at = Some(now + self.habit.patience);
+            return;
+        }
+        if self.number == 0
+            && let Some(trust) = Trust::new(self.ledger.borrow().roll())
+        {
+            self.trust = trust;
+        }
         if self.order.is_none() {
             self.number += 1;
             let weight = self.rng.below(1_000) as u32;

@@ -166,7 +166,36 @@ impl Ledger {
 
     /// Whether the members were others when somebody was last told something new.
     pub(crate) fn is_lost(&self, tip: &Tip) -> bool {
-        self.began.0.height > tip.height && self.tip.seats != tip.seats
+        self.began.0.epoch > tip.epoch && self.tip.seats != tip.seats
+    }
+
+    /// Whether whoever was alone at first lies: newcomers that know of nobody else have what it tells them.
+    pub(crate) fn has_lying_founder(&self) -> bool {
+        matches!(&self.first.0.seats[..], [founder] if self.is_liar(founder))
+    }
+
+    /// Whether it is still alone. What it decides then, and whom it lets come, is its own business.
+    pub(crate) fn is_at_a_liars_mercy(&self) -> bool {
+        matches!(&self.tip.seats[..], [founder] if self.is_liar(founder))
+    }
+
+    fn is_liar(&self, seat: &Seat) -> bool {
+        self.liars.iter().any(|node| self.keys[node.index()] == seat.key)
+    }
+
+    /// One of those who sit here invites a machine: what that machine starts from, and whether it may be misled. It
+    /// is told of those who sit here, or by a founder who lies of that one alone.
+    pub(crate) fn invite(&self, pick: u64) -> (Tip, Rc<[u8]>, bool) {
+        let inviter = self.tip.seats[(pick % self.tip.seats.len() as u64) as usize];
+        let is_misled = self.has_lying_founder() && self.first.0.seats == [inviter];
+        let (first, state) = self.first.clone();
+        let pinned = Tip::pinned(&self.roll()).filter(|_| !is_misled).unwrap_or(first);
+        (pinned, state, is_misled)
+    }
+
+    /// Who was there at first, and what they had.
+    pub(crate) fn first(&self) -> (Tip, Rc<[u8]>) {
+        self.first.clone()
     }
 
     /// Who sits in the group, as an authority would say.

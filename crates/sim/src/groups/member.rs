@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use base::{Duration, Instant, Machine, PublicKey, Rng};
-use group::{Input, Message, Output, Replica, Roll, Seat, Settings, Tip, Word};
+use group::{Input, Message, Output, Replica, Rescue, Roll, Seat, Settings, Tip, Word};
 use vice::{Vice, digest_of};
 
 use crate::Node;
@@ -12,7 +12,7 @@ use super::{
     actor::{Letter, Note, Out},
     disk::Disk,
     ledger::Shared,
-    notary::{Safe, Stamp, group},
+    notary::{Safe, Stamp},
     tally::{Order, Receipt, Tally},
     tamper::Tamper,
 };
@@ -42,12 +42,16 @@ pub(crate) struct Site {
     pub(crate) secrets: Rc<BTreeMap<u16, u64>>,
     /// The machine whose state goes astray once.
     pub(crate) drifter: Option<Node>,
+    /// Whether liars have got hold of the authority's word.
+    pub(crate) leaks: bool,
 }
 
 /// After so many orders a state goes astray, if it does.
 const DRIFTS_AFTER: u64 = 20;
 /// One who has just begun anew says so this often.
 const PETITION_EVERY: Duration = Duration::from_millis(700);
+/// How often a liar that has the authority's word shows it, when it could.
+const LEAKED: f64 = 0.02;
 /// One who knows nothing new for so long looks up who may sit in the group.
 const LOST_AFTER: Duration = Duration::from_secs(4);
 
@@ -69,6 +73,12 @@ pub(crate) struct Member<T> {
     /// One; two if it lies by being two.
     pub(crate) lives: Vec<Life>,
     vice: Option<Vice>,
+    /// Whether, as a liar that is alone, it lies only when it is not any more.
+    bides: bool,
+    /// What it was told of the group when it was let in.
+    first: Tip,
+    /// Whether that was by a liar who was alone once, and so may have told it anything.
+    may_be_misled: bool,
     /// Its own clock when it was switched on.
     booted_at: Instant,
     /// An older copy of its disk, and the seat that it is of.
@@ -97,13 +107,18 @@ impl<T: Tamper> Member<T> {
         node: Node,
         site: Site,
         vice: Option<Vice>,
-        rng: Rng,
+        mut rng: Rng,
         now: Instant,
         tamper: T,
     ) -> Member<T> {
         let stamp = Stamp::new(&site.safe, node.index());
         let seat = Seat { key: site.safe.key(node.index()), incarnation: 0 };
+        let (first, ledger) = (site.first.clone(), Rc::clone(&site.ledger));
+        let may_be_misled = ledger.borrow().has_lying_founder() && !first.seats.contains(&seat);
         let mut member = Member {
+            bides: rng.chance(0.7),
+            first: first.clone(),
+            may_be_misled,
             node,
             stamp,
             seat,
@@ -126,7 +141,7 @@ impl<T: Tamper> Member<T> {
             tamper,
         };
         let copies = 1 + usize::from(member.vice.as_ref().is_some_and(Vice::is_twin));
-        let (first, state) = (member.site.first.clone(), Tally::default());
+        let state = Tally::default();
         member.lives = (0..copies).map(|_| member.begin(&first, state.clone(), now)).collect();
         member
     }
@@ -142,6 +157,21 @@ impl<T: Tamper> Member<T> {
 
     pub(crate) fn is_adrift(&self) -> bool {
         self.is_adrift
+    }
+
+    /// Whether a liar who was alone once has let it in.
+    pub(crate) fn may_be_misled(&self) -> bool {
+        self.may_be_misled
+    }
+
+    /// Whether it waits to lie until it is not alone any more.
+    fn is_biding(&self) -> bool {
+        self.bides && self.life().tip.seats == [self.seat]
+    }
+
+    /// Whether it may have something else than was decided, for now: it has no seat, and whoever let it in lies.
+    pub(crate) fn may_be_wrong(&self) -> bool {
+        self.may_be_misled && !self.life().replica.is_member()
     }
 
     /// The product's machine, and its time.
@@ -173,7 +203,10 @@ impl<T: Tamper> Member<T> {
             disk.settle();
         }
         Life {
-            replica: Replica::new(settings, group(), self.seat, stamp, tip.clone(), clock),
+            replica: {
+                let charter = self.site.safe.charter();
+                Replica::new(settings, charter, self.seat, stamp, tip.clone(), clock)
+            },
             disk,
             tally,
             tip: tip.clone(),
@@ -283,8 +316,9 @@ impl<T: Tamper> Member<T> {
     }
 
     fn hear(&mut self, now: Instant, node: Node, from: Seat, message: Message, out: &mut Out<T>) {
+        let is_biding = self.is_biding();
         if let Some(vice) = &mut self.vice {
-            if !vice.hears(&message) {
+            if !is_biding && !vice.hears(&message) {
                 return;
             }
             let index = vice.side(node.0).min(self.lives.len() - 1);
@@ -345,8 +379,10 @@ impl<T: Tamper> Member<T> {
                 Output::Send { to, message } => self.send(now, index, to, message, out),
                 Output::Decided(decision) => {
                     let mut tally = std::mem::take(&mut life.tally);
+                    // A liar that is alone is who it lies about, and nobody else can tell what it decides.
+                    let is_alone = index == 0 && life.tip.seats == [self.seat];
                     life.tip = life.tip.after(&decision.batch);
-                    if self.vice.is_none() {
+                    if self.vice.is_none() || is_alone {
                         out.note(Note::Decided {
                             height: decision.height,
                             batch: Rc::new(decision.batch.clone()),
@@ -449,7 +485,8 @@ impl<T: Tamper> Member<T> {
         let Some(node) = self.site.safe.index(&to.key).map(|index| Node(index as u16)) else {
             return;
         };
-        if let Some(vice) = &mut self.vice {
+        let is_biding = self.is_biding();
+        if let Some(vice) = self.vice.as_mut().filter(|_| !is_biding) {
             if vice.is_twin() && vice.side(node.0) != index {
                 return;
             }
@@ -484,8 +521,8 @@ impl<T: Tamper> Member<T> {
 
     /// A liar says things that nobody made it say.
     fn scheme(&mut self, now: Instant, heard: Option<(Seat, &Message)>, out: &mut Out<T>) {
-        let clock = self.clock(now);
-        let Some(vice) = &mut self.vice else { return };
+        let (clock, is_biding) = (self.clock(now), self.is_biding());
+        let Some(vice) = self.vice.as_mut().filter(|_| !is_biding) else { return };
         let life = &self.lives[0];
         let (tip, time) = (&life.tip, life.replica.time(clock));
         let false_state = || {
@@ -493,7 +530,14 @@ impl<T: Tamper> Member<T> {
             tally.spoil();
             base::encode(&tally)
         };
-        let said = vice.scheme(heard, tip, &false_state, time, self.seat, &self.stamp);
+        let mut said = vice.scheme(heard, tip, &false_state, time, self.seat, &self.stamp);
+        if self.site.leaks && self.rng.chance(LEAKED) {
+            let seat = *self.rng.pick(&tip.seats);
+            let what = Rescue { number: 1, seat, height: tip.height, time, at: 0 };
+            let leaked = Message::Decisions(vec![self.site.safe.leak(what).decision()]);
+            out.mark("a rescue leaks while a quorum is well");
+            said.extend(tip.seats.iter().map(|to| (*to, leaked.clone())));
+        }
         for (to, message) in said {
             if let Some(index) = self.site.safe.index(&to.key).filter(|n| *n != self.node.index()) {
                 let bytes = vice.maul(base::encode(&message)).into();
@@ -585,8 +629,21 @@ impl<T: Tamper> Member<T> {
     fn begin_anew(&mut self, now: Instant, out: &mut Out<T>) {
         self.seat.incarnation += 1;
         self.site.ledger.borrow_mut().on_new_seat(self.node, self.seat);
-        let (tip, state) = self.site.ledger.borrow().start();
+        let pick = self.rng.next_u64();
+        let ledger = Rc::clone(&self.site.ledger);
+        let (mut tip, state, is_misled) = match ledger.borrow().has_lying_founder() || pick & 1 == 0
+        {
+            true => ledger.borrow().invite(pick >> 1),
+            false => {
+                let (tip, state) = ledger.borrow().start();
+                (tip, state, false)
+            }
+        };
+        if self.tamper.believes_the_first() {
+            tip = ledger.borrow().first().0;
+        }
         let tally = base::decode(&state, state.len()).unwrap_or_default();
+        (self.first, self.may_be_misled) = (tip.clone(), is_misled);
         self.lives = vec![self.begin(&tip, tally, now)];
         (self.voted, self.is_old, self.is_adrift) = (0, false, false);
         (self.wished, self.petition_at) = (None, Some(now));
@@ -644,14 +701,14 @@ impl<T: Tamper> Member<T> {
             Some((tip, state)) => {
                 (tip.clone(), base::decode(state, state.len()).unwrap_or_default())
             }
-            None => (self.site.first.clone(), Tally::default()),
+            None => (self.first.clone(), Tally::default()),
         };
         let (settings, stamp) = (self.settings_here(), self.stamp.clone());
         let held = state.map(|(tip, state)| (tip.clone(), Arc::from(state)));
         let mut outputs = Vec::new();
         let recovered = Replica::recover(
             settings,
-            group(),
+            self.site.safe.charter(),
             self.seat,
             stamp,
             tip.clone(),

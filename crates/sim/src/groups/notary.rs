@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use base::{Digest, PublicKey, Rng, SecretKey};
-use group::{Ed25519, Notary, Seal};
+use group::{Charter, Ed25519, Notary, Rescue, Seal, Sealable as _, Sealed};
 
 /// A hash under a secret: nobody makes one without it, by chance or by mistake. Nobody here tries harder.
 pub(crate) fn keyed(secret: u64, bytes: &[u8]) -> u64 {
@@ -23,7 +23,7 @@ pub(crate) fn keyed(secret: u64, bytes: &[u8]) -> u64 {
     state
 }
 
-/// All machines' secrets. Only a notary looks into it, and it seals with one of them.
+/// All machines' secrets, and at last the authority's. Only a notary looks into it, and it seals with one of them.
 #[derive(Debug)]
 pub(crate) struct Safe {
     is_real: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Safe {
 
 impl Safe {
     pub(crate) fn new(count: usize, is_real: bool, rng: &mut Rng) -> Rc<Safe> {
-        let secrets: Vec<u64> = (0..count).map(|_| rng.next_u64()).collect();
+        let secrets: Vec<u64> = (0..=count).map(|_| rng.next_u64()).collect();
         let keys = secrets.iter().enumerate().map(|(index, secret)| match is_real {
             true => real(*secret).public(),
             false => PublicKey::from_bytes([index as u8 + 1; 32]),
@@ -44,6 +44,18 @@ impl Safe {
 
     pub(crate) fn key(&self, index: usize) -> PublicKey {
         self.keys[index]
+    }
+
+    /// What the group of this world is known by.
+    pub(crate) fn charter(&self) -> Charter {
+        Charter { group: group(), authority: self.keys.last().copied() }
+    }
+
+    /// The authority's word, for whoever has got hold of it.
+    pub(crate) fn leak(self: &Rc<Safe>, what: Rescue) -> Sealed<Rescue> {
+        let stamp = Stamp::new(self, self.keys.len() - 1);
+        let seal = stamp.seal(&what.sealed_bytes(&group()));
+        Sealed { what, seal }
     }
 
     /// Whose key it is.

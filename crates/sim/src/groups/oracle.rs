@@ -1,4 +1,9 @@
 //! Judges the group world: B1 to B8, the agreed time, what is kept and what is said.
+//!
+//! Whoever was alone at first may lie. What it decided alone is its own business, and so is how long it stays alone.
+//! What must hold: who was invited by anybody else has nothing but what was decided, at any moment; who knew of that
+//! one alone has that too as soon as it sits here, and nobody asks it before; and when there are more, everything that
+//! is demanded of groups of honest founders is demanded of theirs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -94,6 +99,12 @@ impl Oracle {
             healed_at: None,
             adrift: BTreeMap::new(),
         }
+    }
+
+    /// Whether one who lies was alone at first, and is not any more.
+    pub(crate) fn has_outgrown_a_liar(&self) -> bool {
+        let ledger = self.ledger.borrow();
+        ledger.has_lying_founder() && !ledger.is_at_a_liars_mercy()
     }
 
     /// How many decisions there are.
@@ -291,6 +302,9 @@ impl Oracle {
         world: &World<Party<T>>,
         height: u64,
     ) -> Result<(), Broken> {
+        if self.ledger.borrow().is_at_a_liars_mercy() {
+            return Ok(());
+        }
         for node in world.nodes() {
             if let Some(customer) = world.actor(node).customer().filter(|one| one.is_waiting()) {
                 let what = format!("{node} waits for its order {}", customer.number());
@@ -343,8 +357,10 @@ impl Oracle {
 
 impl<T: Tamper> Checker<Party<T>> for Oracle {
     fn check(&mut self, world: &World<Party<T>>, node: Node) -> Result<(), Broken> {
+        let may_be_wrong = world.actor(node).member().is_some_and(Member::may_be_wrong);
         for note in world.notes() {
             match note {
+                Note::State { .. } | Note::Installed { .. } if may_be_wrong => {}
                 Note::Decided { height, batch, value } => {
                     self.on_decided(world.now(), node, *height, batch, *value)?;
                 }
@@ -383,7 +399,14 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
             }
         }
         match world.actor(node).member().filter(|member| member.is_honest()) {
-            Some(member) => self.check_sizes(node, member),
+            Some(member) => {
+                if member.may_be_misled() && !may_be_wrong {
+                    let life = member.life();
+                    let state = digest_of(&base::encode(&life.tally));
+                    self.check_state(node, &life.tip, state)?;
+                }
+                self.check_sizes(node, member)
+            }
             None => Ok(()),
         }
     }

@@ -32,6 +32,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a member that has drifted notices it",
     "a member starts again",
     "a newcomer finds that it was misled",
+    "a rescue leaks while a quorum is well",
     "a state is taken from others",
     "an old disk is noticed",
     "an old disk is restored",
@@ -41,10 +42,12 @@ pub(crate) const MARKS: &[&str] = &[
     BELIEVED,
     DECIDED,
     GREW,
+    OUTGROWN,
 ];
 
 const BELIEVED: &str = "an answer is believed";
 const DECIDED: &str = "a height is decided";
+const OUTGROWN: &str = "whoever was alone at first lies, and is not alone any more";
 const GREW: &str = "one becomes four, seven and four again";
 
 /// So long after the faults have ended, or after it was asked for, everything is answered (B5).
@@ -96,6 +99,7 @@ pub(crate) fn play(plan: &Plan, rng: &mut Rng, tamper: &impl Tamper, lines_max: 
     if plan.is_timed {
         outcome.longest = oracle.leading.longest().clone();
     }
+    outcome.marks.pass_if(oracle.has_outgrown_a_liar(), OUTGROWN);
     outcome
 }
 
@@ -193,6 +197,8 @@ pub(crate) struct Plan {
     pub(crate) is_real: bool,
     /// Whether it is a fault if one leads, or somebody waits, for too long.
     pub(crate) is_timed: bool,
+    /// Whether liars have the authority's word that the group goes on from one alone.
+    pub(crate) leaks: bool,
     /// How long faults go on.
     pub(crate) span: Duration,
 }
@@ -205,6 +211,7 @@ impl Plan {
         let is_real = rng.chance(0.015);
         let liars = if rng.chance(0.4) { 0 } else { 1 + rng.index(liars_max(count)) };
         let liars = draw_liars(&circles, liars, rng);
+        let leaks = !liars.is_empty() && rng.chance(0.3);
         let settings = draw_settings(rng);
         let pace = Duration::from_millis(*rng.pick(&[50, 300, 2_000]));
         let patience = Duration::from_millis(300 + rng.below(1_000));
@@ -219,6 +226,17 @@ impl Plan {
         // Machines of a group crash more often than anybody would like.
         let crash_gap = faults.crash_gap / 8;
         let faults = Faults { crash_gap, ..faults };
+        let (faults, settings) = match leaks {
+            // Nobody is cut off for so long that it could think that no quorum is left.
+            true => {
+                let most = Duration::from_secs(4);
+                let (split_max, pause_max) =
+                    (most.min(faults.split_max), most.min(faults.pause_max));
+                let faults = Faults { split_max, pause_max, crash_gap: crash_gap * 8, ..faults };
+                (faults, Settings { hesitate: Duration::from_secs(15), ..settings })
+            }
+            false => (faults, settings),
+        };
         let span = Duration::from_secs(if is_real { 8 } else { 40 });
         let drifter = draw_drifter(&circles, &liars, &faults, rng);
         let is_timed = false;
@@ -233,6 +251,7 @@ impl Plan {
             hardware,
             is_real,
             is_timed,
+            leaks,
             span,
         }
     }
@@ -285,6 +304,7 @@ impl Plan {
             },
             is_real: false,
             is_timed: false,
+            leaks: false,
             span: Duration::from_millis(800),
         }
     }
@@ -308,6 +328,7 @@ impl Plan {
             hardware: self.hardware,
             secrets: Rc::clone(&secrets),
             drifter: self.drifter,
+            leaks: self.leaks,
         };
         let slack = self.settings.doubt.slack;
         let mut nodes = Vec::new();
@@ -370,7 +391,8 @@ fn draw_circles(rng: &mut Rng) -> Vec<BTreeSet<Node>> {
     }
 }
 
-/// So many at the most: no circle has more liars than it bears.
+/// So many at the most: no circle has more liars than it bears. But who is alone at first may lie, as one of those who
+/// are there later.
 fn draw_liars(
     circles: &[BTreeSet<Node>],
     count: usize,
@@ -379,18 +401,29 @@ fn draw_liars(
     let all: BTreeSet<Node> = circles.iter().flatten().copied().collect();
     let mut order: Vec<Node> = all.into_iter().collect();
     rng.shuffle(&mut order);
+    let founder = circles[0].first().copied().filter(|_| circles[0].len() == 1);
+    if founder.is_some() && rng.chance(0.6) {
+        order.sort_by_key(|node| founder != Some(*node));
+    }
     let mut liars = BTreeSet::new();
     for node in order {
         let may_lie = circles
             .iter()
-            .filter(|circle| circle.contains(&node))
+            .filter(|circle| circle.len() > 1 && circle.contains(&node))
             .all(|circle| circle.intersection(&liars).count() < liars_max(circle.len()));
         if may_lie && liars.len() < count {
             liars.insert(node);
         }
     }
     let liars = liars.into_iter().map(|node| {
-        let lies = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
+        let mut lies: BTreeSet<Lie> = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
+        if founder == Some(node) {
+            // Two that are alone would be two groups.
+            lies.remove(&Lie::Twins);
+            if rng.chance(0.7) {
+                lies.insert(Lie::Forge);
+            }
+        }
         (node, (lies, *rng.pick(&[0.05, 0.3, 1.0])))
     });
     liars.collect()

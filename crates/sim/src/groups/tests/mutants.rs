@@ -280,3 +280,15 @@ fn a_member_that_wishes_whatever_anybody_wishes_is_caught() {
     }
     catch(&Echo, &["inv-B6"]);
 }
+
+#[test]
+fn a_member_that_obeys_a_rescue_at_once_is_caught() {
+    #[derive(Clone)]
+    struct Obedient;
+    impl Tamper for Obedient {
+        fn settings(&self, settings: Settings) -> Settings {
+            Settings { hesitate: Duration::ZERO, ..settings }
+        }
+    }
+    catch(&Obedient, &["inv-B5", "inv-B7"]);
+}

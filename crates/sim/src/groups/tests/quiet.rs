@@ -30,6 +30,7 @@ fn plan(count: usize) -> Plan {
         hardware,
         is_real: false,
         is_timed: true,
+        leaks: false,
         span: Duration::from_secs(10),
     }
 }
