@@ -22,6 +22,7 @@ mod outcome;
 mod world;
 
 pub mod files;
+pub mod floods;
 pub mod groups;
 pub mod leases;
 pub mod reference;

@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, files, groups, leases};
+use crate::{Outcome, files, floods, groups, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,12 @@ pub const WORKLOADS: &[Workload] = &[
         about: "the same with a group of four or seven members, each of which may crash",
         run: files::run_replicated,
         explain: files::explain_replicated,
+    },
+    Workload {
+        name: "floods",
+        about: "a group of four whose members need time for what they hear, and a machine without a vote that floods them",
+        run: floods::run,
+        explain: floods::explain,
     },
     Workload {
         name: "groups",
