@@ -16,6 +16,7 @@ mod step;
 mod tamper;
 mod witness;
 
+pub(crate) use circle::Stamp;
 pub use run::{explain, explain_replicated, run, run_replicated};
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod world;
 
 pub mod decrees;
 pub mod files;
+pub mod floods;
 pub mod groups;
 pub mod leases;
 pub mod reference;

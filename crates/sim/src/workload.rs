@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, decrees, files, groups, leases};
+use crate::{Outcome, decrees, files, floods, groups, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,12 @@ pub const WORKLOADS: &[Workload] = &[
         about: "members and machines without a vote, one of which was sent away and lies, and who hears of it",
         run: decrees::run,
         explain: decrees::explain,
+    },
+    Workload {
+        name: "floods",
+        about: "a group of four whose members need time for what they hear, and a machine without a vote that floods them",
+        run: floods::run,
+        explain: floods::explain,
     },
     Workload {
         name: "groups",

@@ -2,7 +2,7 @@
 //!
 //! It stands here and not with the graph of the member (`node::graph`), because what it counts is of the
 //! transport: handshakes, lanes and windows, of which no lower crate knows. What it hands on comes to the
-//! member's mailbox, 2A to 2C there.
+//! member's mailroom, 2A to 2C and 2AD to 2AE there.
 
 use std::time::Duration;
 
