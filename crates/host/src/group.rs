@@ -353,13 +353,8 @@ impl Group {
                         is_book_read = false;
                     }
                     Output::Decreed { subject, decree, outcome } => {
-                        if outcome.is_ok() {
-                            decided.push(*decree);
-                        }
                         is_sent_away |= self.member.book().is_revoked(&self.me.0);
-                        if let Some(peers) = &mut self.peers {
-                            peers.on_decreed(&subject, outcome);
-                        }
+                        decided.push((subject, decree, outcome));
                         is_book_read = false;
                     }
                     Output::Rescued(rescue) => self.on_rescued(&rescue),
@@ -388,8 +383,14 @@ impl Group {
             if !is_book_read {
                 self.read_book();
             }
-            for decree in decided {
-                self.on_decided(decree, &mut out)?;
+            // Whoever waits for the answer may rely on it that nobody is let in here any more.
+            for (subject, decree, outcome) in decided {
+                if outcome.is_ok() {
+                    self.on_decided(*decree, &mut out)?;
+                }
+                if let Some(peers) = &mut self.peers {
+                    peers.on_decreed(&subject, outcome);
+                }
             }
             if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;

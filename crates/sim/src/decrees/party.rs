@@ -176,8 +176,11 @@ impl<T: Tamper> Party<T> {
         if let Tidings::Compare(..) = heard {
             out.send(to, Message::Said(bytes.to_vec()));
         }
-        let forged = Tidings::News(self.cast.forged.clone());
-        out.send(to, Message::Said(base::encode(&forged)));
+        // News are answered, and so it would go on for ever.
+        if self.rng.chance(0.2) {
+            let forged = Tidings::News(self.cast.forged.clone());
+            out.send(to, Message::Said(base::encode(&forged)));
+        }
     }
 }
 

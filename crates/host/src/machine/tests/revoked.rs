@@ -122,7 +122,7 @@ fn a_machine_that_was_off_hears_who_was_sent_away_before_it_serves_them_for_long
 
 #[test]
 fn a_machine_that_was_sent_away_while_it_was_off_comes_back_to_nobody() {
-    let mut cell = acquainted("back", 3);
+    let mut cell = acquainted("comes-back", 3);
     let (third, gone) = cell.pop().unwrap();
     let key = key_of(&gone);
     gone.stop().unwrap();
