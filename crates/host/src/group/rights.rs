@@ -30,7 +30,7 @@ impl Group {
         let users = client.and_then(|client| directory.users(client)).cloned();
         let users = users.unwrap_or_else(|| Users::These(BTreeMap::new()));
         let record = match directory.file(file) {
-            Ok(record) => record.map(File::clone),
+            Ok(record) => record.cloned(),
             Err(absent) => {
                 let records = self.store.load(&absent)?.records.into_iter();
                 let mut files = records.filter_map(|(_, record)| match record {
