@@ -274,7 +274,8 @@ fn measure(
     }
     let before = computer::processor_s();
     let run = experiment.measure(scale, seed, &mut progress)?;
-    let took = computer::processor_s() - before;
+    // In hundredths, which JSON gives back as they were.
+    let took = ((computer::processor_s() - before) * 100.0).round() / 100.0;
     if let Some(folder) = folder {
         let id = experiment.plan().id;
         folder

@@ -20,7 +20,7 @@ pub enum Value {
 impl Value {
     /// With four decimals.
     pub(crate) fn rounded(number: f64) -> Value {
-        Value::Number((number * 1e4).round() / 1e4)
+        Value::Number(rounded(number))
     }
 
     /// The number, if it is one.
@@ -190,6 +190,7 @@ impl<'a> Trial<'a> {
 
     /// Notes points of a figure.
     pub fn curve(&mut self, name: impl Into<String>, points: Vec<[f64; 2]>) {
+        let points = points.into_iter().map(|point| point.map(rounded)).collect();
         self.findings.curves.push((name.into(), points));
     }
 
@@ -203,6 +204,11 @@ impl<'a> Trial<'a> {
         assert!(is_new, "{name} is measured twice");
         self.findings.measurements.push((name, value));
     }
+}
+
+/// With four decimals, which JSON gives back as they were.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
 }
 
 fn scaled(number: u64, factor: f64) -> u64 {
