@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use base::{Duration, FileId, Instant, Rng};
-use directory::message::Ask;
+use directory::message::{Ask, Needs};
 use group::Message as Words;
 use lease::Client;
 use wire::Message;
@@ -90,11 +90,7 @@ impl Flooder {
         let release = vec![FileId::ROOT; bytes];
         let ask = (bytes > 0).then_some(Ask::Provide {
             request: self.number,
-            directory: None,
-            number: 0,
-            serial: 0,
-            bytes: 0,
-            release,
+            needs: Needs { release, ..Needs::default() },
         });
         wish(&self.site.group, key, client, Instant::from_nanos(self.number), ask)
     }

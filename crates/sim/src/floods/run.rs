@@ -5,7 +5,7 @@ use std::rc::Rc;
 use base::{Digest, Domain, Duration, Instant, PublicKey, Rng, SecretKey};
 use group::{Settings, Tip};
 use node::{Join, Seating, Whereabouts};
-use overlay::{Invitation, Issuer, Patrons, Terms};
+use overlay::{Invitation, Issuer, Patrons, Secret, Terms};
 
 use super::{
     flooder::Flooder,
@@ -171,9 +171,11 @@ fn site(count: u16) -> Site {
     let root = SecretKey::from_seed([1; 32]);
     let issuer = Issuer::by(&root, SecretKey::from_seed([2; 32]), 1_000);
     let join = |number: u16| {
-        let (seed, machine) = ([100 + number as u8; 32], [10 + number as u8; 32]);
-        let terms = Terms { expires: 900, certificate_expires_max: 900, patrons: Patrons::Any };
-        let invitation = Invitation::new(&issuer, seed, terms).expect("it is well made");
+        let (seed, machine) = ([100 + number as u8; 16], [10 + number as u8; 32]);
+        let terms =
+            Terms { count: 1, expires: 900, certificate_expires_max: 900, patrons: Patrons::Any };
+        let invitation =
+            Invitation::new(&issuer, &Secret::new(seed), terms).expect("it is well made");
         let machine = SecretKey::from_seed(machine);
         let certificate = invitation.certify(&machine, 900).expect("it is well made");
         Join::new(certificate, Whereabouts::default(), &machine, 10)

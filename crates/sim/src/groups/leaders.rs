@@ -63,6 +63,7 @@ fn draw(rng: &mut Rng) -> Plan {
         hardware,
         is_real: false,
         is_timed: true,
+        leaks: false,
         span: Duration::from_secs(30),
     }
 }
