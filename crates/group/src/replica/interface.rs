@@ -151,6 +151,7 @@ pub enum Input {
 
 /// What a member can want done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Output {
     /// Append this to the log.
     Persist {

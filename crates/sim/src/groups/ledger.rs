@@ -193,11 +193,6 @@ impl Ledger {
         (pinned, state, is_misled)
     }
 
-    /// Who was there at first, and what they had.
-    pub(crate) fn first(&self) -> (Tip, Rc<[u8]>) {
-        self.first.clone()
-    }
-
     /// Who sits in the group, as an authority would say.
     pub(crate) fn roll(&self) -> Roll {
         Roll::from(&self.tip)

@@ -631,17 +631,13 @@ impl<T: Tamper> Member<T> {
         self.site.ledger.borrow_mut().on_new_seat(self.node, self.seat);
         let pick = self.rng.next_u64();
         let ledger = Rc::clone(&self.site.ledger);
-        let (mut tip, state, is_misled) = match ledger.borrow().has_lying_founder() || pick & 1 == 0
-        {
+        let (tip, state, is_misled) = match ledger.borrow().has_lying_founder() || pick & 1 == 0 {
             true => ledger.borrow().invite(pick >> 1),
             false => {
                 let (tip, state) = ledger.borrow().start();
                 (tip, state, false)
             }
         };
-        if self.tamper.believes_the_first() {
-            tip = ledger.borrow().first().0;
-        }
         let tally = base::decode(&state, state.len()).unwrap_or_default();
         (self.first, self.may_be_misled) = (tip.clone(), is_misled);
         self.lives = vec![self.begin(&tip, tally, now)];

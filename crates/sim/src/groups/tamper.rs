@@ -91,11 +91,6 @@ pub(crate) trait Tamper: Clone {
         true
     }
 
-    /// Whether a newcomer starts from those who sat here at first, whoever has invited it.
-    fn believes_the_first(&self) -> bool {
-        false
-    }
-
     /// The bytes of a state that a member vouches for.
     fn vouched(&mut self, state: Rc<[u8]>) -> Rc<[u8]> {
         state

@@ -313,6 +313,53 @@ fn a_leader_that_lies_is_not_believed_and_holds_nobody_up() {
     check_all(&ways);
 }
 
+/// A machine that joins by an invitation from this one.
+fn join_from(inviter: &Home, name: &str) -> (Home, Machine) {
+    let home = Home::new(name);
+    let code = Machine::invite(&inviter.0, HOUR).unwrap();
+    Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
+    let machine = start_hasty(&home);
+    (home, machine)
+}
+
+fn has_seat(seen_by: &Machine, machine: &Machine) -> bool {
+    let key = key_of(machine);
+    seen_by.standing().machines.iter().any(|one| one.key == key && one.is_member)
+}
+
+#[test]
+fn whoever_founds_a_cell_and_lies_gives_no_newcomer_a_tree_that_was_never_decided() {
+    let (homes, machines) = hasty_cell("founder-lies", 4).into_iter().unzip();
+    let mut cell = Cell { homes, machines };
+    let issuer = |home: &Home| home.0.join("issuer");
+    std::fs::copy(issuer(&cell.homes[0]), issuer(&cell.homes[1])).unwrap();
+    let mut quarrel = Quarrel::new(&cell.machines[1]);
+    cell.corrupt(0, &way("false-states", FORGE, Manner::Plain, Proof::Never));
+    quarrel.go_on([&cell.machines[1], &cell.machines[2]], OPERATIONS).unwrap();
+    // One that an honest machine invites, and one that the liar does.
+    let (fifth, five) = join_from(&cell.homes[1], "founder-lies-5");
+    let (sixth, six) = join_from(&cell.homes[0], "founder-lies-6");
+    quarrel.list(&five).unwrap();
+    quarrel.list(&six).unwrap();
+    assert!(!has_seat(&cell.machines[1], &five) && !has_seat(&cell.machines[1], &six));
+    // One goes, and one of them comes in its place: it has shown that it has what they have.
+    let (gone, home) = (cell.machines.remove(3), cell.homes.remove(3));
+    drop(gone);
+    drop(home);
+    let seen_by = &cell.machines[1];
+    until("a seat is taken", || has_seat(seen_by, &five) || has_seat(seen_by, &six));
+    quarrel.go_on([&cell.machines[1], &five], OPERATIONS).unwrap();
+    for machine in [&five, &six, &cell.machines[2]] {
+        quarrel.list(machine).unwrap();
+    }
+    // The other members and the newcomer are as many as have to be right: the liar may go.
+    drop(cell.machines.remove(0));
+    quarrel.go_on([&cell.machines[0], &cell.machines[1]], OPERATIONS).unwrap();
+    drop((five, six));
+    drop((fifth, sixth));
+    cell.end();
+}
+
 #[test]
 fn three_of_four_that_tell_the_same_lie_are_believed_and_the_check_says_so() {
     let cell = Cell::new("liars-concerted");

@@ -154,40 +154,6 @@ fn obey(machine: &Machine) {
     machine.recoverer().obey().unwrap();
 }
 
-#[test]
-fn a_quorum_that_is_well_does_not_follow_a_recovery_and_says_that_there_is_a_fork() {
-    let mut cell = hasty_cell("fork", 4);
-    let root = cell[0].0.0.join("root");
-    let work = mkdir(&cell[0].1, &FileId::ROOT, "work");
-    // One is cut off from the others and recovered, though they are well.
-    let homes: Vec<Home> = cell
-        .drain(1..)
-        .map(|(home, machine)| {
-            drop(machine);
-            home
-        })
-        .collect();
-    let (first, one) = cell.remove(0);
-    assert!(matches!(recover(&one, &root), Recovered::Done { number: 1, .. }));
-    one.stop().unwrap();
-    let others: Vec<Machine> = homes.iter().map(start_hasty).collect();
-    mkdir(&others[0], &work, "by-three");
-    // Now it shows them what it has.
-    let one = start_hasty(&first);
-    let fork = |machine: &Machine| machine.standing().group.fork;
-    until("they are shown", || others.iter().all(|m| fork(m).is_some_and(|fork| fork.is_refuted)));
-    mkdir(&others[1], &work, "after");
-    assert_eq!(names(&others[2], &work), ["after", "by-three"]);
-    let why = one.recoverer().obey().unwrap_err().to_string();
-    assert!(why.contains("has not heard of a recovery"), "{why}");
-    // Whoever runs them says which one is meant.
-    for machine in &others {
-        machine.recoverer().obey().unwrap();
-    }
-    until("they obey", || others.iter().all(|machine| !has_own_vote(machine)));
-    assert_eq!(names(&others[2], &work), [""; 0]);
-}
-
 fn has_own_vote(machine: &Machine) -> bool {
     let standing = machine.standing();
     standing.machines.iter().any(|one| one.is_this && one.is_member)
