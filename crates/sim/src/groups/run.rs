@@ -458,7 +458,7 @@ fn draw_settings(rng: &mut Rng) -> Settings {
         patience,
         doubt: Doubt::default(),
         repeat: Duration::from_millis(200 + rng.below(300)),
-        batch_count_max: *rng.pick(&[1, 7, 100]),
+        batch_count_max: *rng.pick(&[7, 20, 100]),
         batch_bytes_max: 64 << 10,
         pending_count_max: *rng.pick(&[8, 64, 1_000]),
         pending_bytes_max: 1 << 20,
