@@ -326,7 +326,7 @@ impl Group {
             let mut is_sent_away = false;
             let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
-            let mut decided = Vec::new();
+            let (mut joined, mut decided) = (Vec::new(), Vec::new());
             for output in out.drain(..) {
                 match output {
                     Output::Persist { mark, record } => {
@@ -347,9 +347,7 @@ impl Group {
                         )));
                     }
                     Output::Joined { machine, outcome } => {
-                        if let Some(peers) = &mut self.peers {
-                            peers.on_joined(&machine, outcome, self.member.book());
-                        }
+                        joined.push((machine, outcome));
                         is_book_read = false;
                     }
                     Output::Decreed { subject, decree, outcome } => {
@@ -382,6 +380,11 @@ impl Group {
             }
             if !is_book_read {
                 self.read_book();
+            }
+            for (machine, outcome) in joined {
+                if let Some(peers) = &mut self.peers {
+                    peers.on_joined(&machine, outcome, self.member.book());
+                }
             }
             // Whoever waits for the answer may rely on it that nobody is let in here any more.
             for (subject, decree, outcome) in decided {
