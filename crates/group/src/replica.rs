@@ -550,8 +550,10 @@ impl<N: Notary> Replica<N> {
             self.on_effect(self.mark + 1, self.tip.height);
             self.effects.push(decided);
         }
-        // Who is to come starts from here, and so does whoever comes later and knows only those who sit here now.
-        let is_summed_up = matches!(change, Some(Change::Plan { .. } | Change::Prove(_)));
+        // Who is to come starts from here; so does who has come and needs what those have who sit here now, perhaps
+        // before they can decide anything without it; and whoever comes later and knows only them.
+        let is_summed_up =
+            matches!(change, Some(Change::Plan { .. } | Change::Enact { .. } | Change::Prove(_)));
         let is_rescue = self.tip.lineage.rescue().is_some_and(|one| one.height == self.tip.height);
         let is_checkpoint = self.tip.height.is_multiple_of(self.settings.checkpoint_every);
         if is_watched && is_checkpoint || is_summed_up || is_rescue {

@@ -43,9 +43,9 @@ const ROUNDS: Place<Shed> = Place::new("2G", "rounds of a height").of("rounds");
 /// What members say of the place after that.
 const AHEAD: Place<ClownCar> = Place::new("2AA", "words too early").of("words");
 /// What other members say has waited too long.
-const OVERDUE: Place<ClownCar> = Place::new("2AD", "overdue elsewhere").of("commands");
+const OVERDUE: Place<ClownCar> = Place::new("2AN", "overdue elsewhere").of("commands");
 /// What they say of their states.
-const VOUCHES: Place<ClownCar> = Place::new("2AE", "what others vouch for").of("states");
+const VOUCHES: Place<ClownCar> = Place::new("2AO", "what others vouch for").of("states");
 /// What may not be said or done before the log is safe.
 const HELD: Place<Shed> = Place::new("2H", "waits for the log").of("things");
 /// The bytes of the decisions among it.
