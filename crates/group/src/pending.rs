@@ -109,18 +109,18 @@ impl Pending {
                 bytes: all.bytes + one.bytes,
             })
         };
-        let Room { count, bytes } = self.room;
         let less = |all: Room, taken: Room| Room {
             count: all.count.saturating_sub(taken.count),
             bytes: all.bytes.saturating_sub(taken.bytes),
         };
-        match is_favoured {
-            true => less(self.room, taken(&|_| true)),
-            false => {
-                let half = Room { count: count.div_ceil(2), bytes: bytes.div_ceil(2) };
-                less(half, taken(&|part| !part.is_favoured))
-            }
+        let all = less(self.room, taken(&|_| true));
+        if is_favoured {
+            return all;
         }
+        let Room { count, bytes } = self.room;
+        let half = Room { count: count.div_ceil(2), bytes: bytes.div_ceil(2) };
+        let others = less(half, taken(&|part| !part.is_favoured));
+        Room { count: all.count.min(others.count), bytes: all.bytes.min(others.bytes) }
     }
 
     /// The next ones, as far as they fit behind those that go ahead of them: of each who has handed some in, in turn.
@@ -335,6 +335,19 @@ mod tests {
         }
         assert_eq!(pending.len(), 50);
         assert!((0..20).all(|number| push(&mut pending, 255, &[number])));
+    }
+
+    #[test]
+    fn all_together_never_have_more_than_there_is_room_for() {
+        let mut pending = Pending::new(100, 1_000);
+        for number in 0..200_u8 {
+            push(&mut pending, number, &[number; 7]);
+        }
+        for number in 0..200_u8 {
+            pending.push(secs(1), who(number), false, vec![number; 9]);
+        }
+        let bytes: usize = pending.parts.values().map(|part| part.bytes).sum();
+        assert!(pending.len() == 100 && bytes <= 1_000, "{} and {bytes}", pending.len());
     }
 
     #[test]

@@ -60,7 +60,8 @@ fn an_honest_leader_loses_no_votes_however_much_waits_and_wherever() {
     let settings = Settings {
         overdue: millis(20),
         batch_count_max: 4,
-        pending_count_max: 300,
+        // One may have half of the room.
+        pending_count_max: 600,
         ..Settings::default()
     };
     let mut world = World::<Wax>::sealed(settings, 4);
