@@ -92,8 +92,8 @@ mod tests {
         let [stored, ..] = samples();
         let tip = Tip::first(vec![seat(0)]).unwrap();
         let place = stored.windows(32).position(|bytes| bytes == tip.seats[0].key.as_bytes());
-        // The leader comes first, then the epoch and how many seats there are.
-        let count = place.unwrap() + 36 + 8;
+        // The leader comes first, since when it leads, then the epoch and how many seats there are.
+        let count = place.unwrap() + 36 + 16 + 8;
         assert_eq!(stored[count..count + 4], [1, 0, 0, 0]);
         let none = [&stored[..count], &[0; 4], &stored[count + 4 + 36..]].concat();
         checkpoint(&none);

@@ -180,8 +180,7 @@ impl Decrees {
         match tidings {
             Tidings::Compare(range, digest) => self.on_compare(from, range, digest, out),
             Tidings::Known(range, theirs) => {
-                let names: BTreeSet<Digest> =
-                    theirs.iter().filter_map(|decree| name(decree)).collect();
+                let names: BTreeSet<Digest> = theirs.iter().filter_map(name).collect();
                 self.take(now, from, theirs, seconds, out);
                 let own = self.within(&range).filter(|(name, _)| !names.contains(name));
                 let lacking: Vec<Decree> = own.take(PAGE).map(|(_, own)| own.clone()).collect();

@@ -33,7 +33,7 @@ fn two_machines_that_are_set_up_by_hand_share_one_tree() {
     let output = two.ask(&["join", code.trim()]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let output = three.ask(&["join", code.trim()]);
-    assert!(text(&output.stderr).contains("has used this invitation"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("is used up"), "{}", text(&output.stderr));
 
     two.start(&[]);
     assert_eq!(names(&two.path), ["early"]);

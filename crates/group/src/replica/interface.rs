@@ -105,7 +105,6 @@ impl Default for Settings {
 
 /// What can happen to a member.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Input {
     /// Somebody wants this decided.
     Command {

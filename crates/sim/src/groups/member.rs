@@ -50,6 +50,8 @@ pub(crate) struct Site {
 const DRIFTS_AFTER: u64 = 20;
 /// One who has just begun anew says so this often.
 const PETITION_EVERY: Duration = Duration::from_millis(700);
+/// So that two that echo each other end.
+const ECHO_EVERY: Duration = Duration::from_millis(50);
 /// How often a liar that has the authority's word shows it, when it could.
 const LEAKED: f64 = 0.02;
 /// One who knows nothing new for so long looks up who may sit in the group.
@@ -94,6 +96,8 @@ pub(crate) struct Member<T> {
     /// Since when the members are, as far as each customer knows.
     epochs: BTreeMap<u16, u64>,
     wished: Option<(u64, Vec<Seat>)>,
+    /// When it would say again what another wishes, if it is built wrong.
+    echo_at: Instant,
     petition_at: Option<Instant>,
     /// When it last learnt something, and at which height it was.
     learnt: (Instant, u64),
@@ -132,6 +136,7 @@ impl<T: Tamper> Member<T> {
             petitions: BTreeMap::new(),
             epochs: BTreeMap::new(),
             wished: None,
+            echo_at: Instant::START,
             petition_at: None,
             learnt: (now, 0),
             rng,
@@ -347,7 +352,9 @@ impl<T: Tamper> Member<T> {
             if let Message::Wish { epoch, seats, .. } = &message
                 && self.tamper.echoes_wishes()
                 && self.wished.as_ref().is_none_or(|(_, wished)| wished != seats)
+                && now >= self.echo_at
             {
+                self.echo_at = now + ECHO_EVERY;
                 self.wished = Some((*epoch, seats.clone()));
                 self.step(now, 0, Input::Wish(seats.clone()), out);
             }
@@ -382,6 +389,10 @@ impl<T: Tamper> Member<T> {
                     // A liar that is alone is who it lies about, and nobody else can tell what it decides.
                     let is_alone = index == 0 && life.tip.seats == [self.seat];
                     life.tip = life.tip.after(&decision.batch);
+                    if is_alone && life.tip.seats != [self.seat] {
+                        // Nobody can tell that a disk is old which is from when its machine was alone.
+                        self.backup = None;
+                    }
                     if self.vice.is_none() || is_alone {
                         out.note(Note::Decided {
                             height: decision.height,
