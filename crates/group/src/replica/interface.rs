@@ -105,6 +105,7 @@ impl Default for Settings {
 
 /// What can happen to a member.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Input {
     /// Somebody wants this decided.
     Command {
@@ -150,7 +151,6 @@ pub enum Input {
 
 /// What a member can want done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Output {
     /// Append this to the log.
     Persist {

@@ -188,7 +188,8 @@ fn a_member_takes_only_what_its_group_has_decided_and_then_tells_everybody_until
         for output in out {
             let Output::Tell(to, Tidings::News(news)) = output else { panic!("{output:?}") };
             assert_eq!(news, [revoke(20)]);
-            (told.insert(to), calls += 1);
+            told.insert(to);
+            calls += 1;
             // All but one answer that they know it.
             let whole = Tidings::Compare(Range::default(), member.whole);
             if to != public(60) {

@@ -77,7 +77,6 @@ fn are_as_long(waits: &[Duration], sessions: &[u64]) -> bool {
 #[test]
 fn a_deaf_client_delays_others_less_each_time_down_to_a_floor() {
     let waits = waits_for_the_deaf(Honest, Deaf, 5).expect("within one session");
-    println!("waited {waits:?}");
     assert!(are_as_long(&waits, &[20, 10, 5, 5, 5]), "{waits:?}");
 }
 
