@@ -58,11 +58,15 @@ impl<N: Notary> Replica<N> {
     /// Shows all others what proves the last change of members: who leads next may have taken a state and not
     /// have seen it.
     pub(super) fn show_proof(&self, out: &mut Vec<Output>) {
-        if let (Some(change), Some(proof)) = (&self.tip.unproven, &self.proof) {
-            let (height, batch) = (change.height, change.batch.clone());
-            let decision = Decision { height, batch, certificate: proof.clone() };
-            self.send_now(Message::Decisions(vec![decision]), out);
+        if let Some(change) = self.own_proof() {
+            self.send_now(Message::Decisions(vec![change]), out);
         }
+    }
+
+    /// The last change of members with what proves it, if that is not decided yet and known here.
+    pub(super) fn own_proof(&self) -> Option<Decision> {
+        let (change, proof) = (self.tip.unproven.as_ref()?, self.proof.clone()?);
+        Some(Decision { height: change.height, batch: change.batch.clone(), certificate: proof })
     }
 
     /// Takes what proves the last change of members from somebody else.

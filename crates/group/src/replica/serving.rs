@@ -141,6 +141,13 @@ impl<N: Notary> Replica<N> {
         } else if let Some((summary, _)) = self.checkpoints.back()
             && summary.tip.height > height
         {
+            // It takes a state only of those of whom it is proven that they sit here, and they may need it to decide
+            // anything at all.
+            let change = self.own_proof().filter(|change| change.height <= self.effective);
+            out.extend(change.map(|change| {
+                let message = Message::Decisions(vec![change]);
+                Output::Send { to: from, message }
+            }));
             out.push(Output::Send { to: from, message: Message::Offer(summary.clone()) });
         }
     }
