@@ -150,6 +150,12 @@ static RUNS: &[Run] = &[
         words: "cargo run --release -p cli -- simulate --workload groups --seed 1 --count 2000",
     },
     Run {
+        name: "simulate-decrees",
+        shows: "who was sent away is known to every machine soon after whatever kept it from hearing, 500 seeds",
+        needs: &[],
+        words: "cargo run --release -p cli -- simulate --workload decrees --seed 1 --count 500",
+    },
+    Run {
         name: "simulate-leaders",
         shows: "how long leaders that are slow, or deaf to somebody, keep a group waiting, 200 seeds",
         needs: &[],
