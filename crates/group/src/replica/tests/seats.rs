@@ -85,3 +85,29 @@ fn who_has_left_can_be_taken_in_again() {
     assert_eq!(seats_of(&world), again);
     assert_eq!(world.members[&away].state.len(), 100, "it has learnt what it had missed");
 }
+
+#[test]
+fn members_who_slept_through_a_change_without_which_nothing_can_be_decided_are_brought_up() {
+    let settings = Settings { checkpoint_every: 5, recent_max: 10, ..Settings::default() };
+    let mut world = World::<Wax>::sealed(settings, 7);
+    let mut wanted: Vec<Seat> = [0, 1, 4, 5].map(seat).into();
+    wanted.sort_unstable();
+    world.down.extend([4, 5].map(seat));
+    for number in 0..30 {
+        world.command(seat(0), number);
+        world.run(millis(500));
+    }
+    for number in [0, 1, 2, 3, 6] {
+        world.input(seat(number), Input::Wish(wanted.clone()));
+    }
+    world.run(Duration::from_secs(5));
+    assert_eq!(world.members[&seat(0)].replica.tip().seats, wanted);
+    // Two of four decide nothing, so what proves the change is in no decision yet.
+    assert!(world.members[&seat(0)].replica.tip().unproven.is_some());
+    world.down = [2, 3, 6].map(seat).into();
+    world.command(seat(0), 30);
+    world.run(Duration::from_secs(20));
+    for seat in wanted {
+        assert_eq!(world.members[&seat].state.len(), 31);
+    }
+}
