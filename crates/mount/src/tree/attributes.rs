@@ -9,7 +9,7 @@ use directory::{
     record::{Access, Content},
 };
 
-use host::Deed;
+use host::Io;
 
 use crate::{
     errno,
@@ -130,7 +130,7 @@ impl Tree {
             if self.is_shared {
                 hold.lock().writer = (caller.uid, caller.gid);
             }
-            if self.do_at_home(&hold, &Deed::Resize(size))?.is_some() {
+            if self.do_at_home(&hold, &Io::Resize(size))?.is_some() {
                 return Ok(());
             }
             match self.ready(&hold, need) {

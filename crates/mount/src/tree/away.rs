@@ -8,7 +8,7 @@ use std::{
 
 use base::FileId;
 use directory::{File as Record, record::Content};
-use host::{Deed, Done};
+use host::{Io, IoReply};
 use lease::Client;
 
 use crate::{
@@ -50,7 +50,7 @@ impl Tree {
 
     /// Has something done where the bytes of a file change. Nothing, if they change nowhere without a word: then it
     /// is to be done here.
-    pub(super) fn do_at_home(&self, open: &Open, deed: &Deed) -> Result<Option<Done>, Errno> {
+    pub(super) fn do_at_home(&self, open: &Open, io: &Io) -> Result<Option<IoReply>, Errno> {
         if !self.is_shared || open.lock().stay == Stay::Home {
             return Ok(None);
         }
@@ -68,14 +68,14 @@ impl Tree {
             };
             let patience = if self.is_silent(home) { ASK_MAX } else { DEED_MAX };
             let which = (open.inode, &open.file);
-            match self.neighbours.do_at_home(home, which, who, deed, patience) {
-                Ok(Done::Away | Done::Busy) if start.elapsed() < DOUBT => {
+            match self.neighbours.do_at_home(home, which, who, io, patience) {
+                Ok(IoReply::Away | IoReply::Busy) if start.elapsed() < DOUBT => {
                     thread::park_timeout(DOUBT_PAUSE);
                 }
                 // It looks after its bytes, and still the directory has not heard.
-                Ok(Done::Away) => open.lock().forsaken = Some(content),
-                Ok(Done::Busy) => return Err(Errno::AGAIN),
-                Ok(Done::Refused(errno)) => return Err(errno::of_peer(errno)),
+                Ok(IoReply::Away) => open.lock().forsaken = Some(content),
+                Ok(IoReply::Busy) => return Err(Errno::AGAIN),
+                Ok(IoReply::Refused(errno)) => return Err(errno::of_peer(errno)),
                 Ok(done) => return Ok(Some(done)),
                 Err(failure) => {
                     self.note_silent(home);
@@ -98,12 +98,12 @@ impl Tree {
     ) -> Result<Option<Vec<u8>>, Errno> {
         let mut all = Vec::new();
         while all.len() < size {
-            let length = (size - all.len()).min(Deed::BYTES_MAX);
+            let length = (size - all.len()).min(Io::BYTES_MAX);
             let (offset, length) = (offset.saturating_add(all.len() as u64), length as u64);
-            let Some(done) = self.do_at_home(open, &Deed::Read { offset, length })? else {
+            let Some(done) = self.do_at_home(open, &Io::Read { offset, length })? else {
                 return Ok(None);
             };
-            let Done::Bytes(bytes) = done else { return Err(Errno::IO) };
+            let IoReply::Bytes(bytes) = done else { return Err(Errno::IO) };
             let is_end = (bytes.len() as u64) < length;
             all.extend_from_slice(&bytes[..bytes.len().min(length as usize)]);
             if is_end {
@@ -133,9 +133,9 @@ impl Tree {
             }
         }
         let mut written = 0;
-        for piece in data.chunks(Deed::BYTES_MAX) {
+        for piece in data.chunks(Io::BYTES_MAX) {
             let offset = offset.map(|offset| offset.saturating_add(written as u64));
-            if self.do_at_home(open, &Deed::Write { offset, bytes: piece.to_vec() })?.is_none() {
+            if self.do_at_home(open, &Io::Write { offset, bytes: piece.to_vec() })?.is_none() {
                 break;
             }
             written += piece.len();
@@ -158,8 +158,8 @@ impl Tree {
         }
         let (which, start) = ((record.serial, file), Instant::now());
         loop {
-            match self.neighbours.do_at_home(home, which, (0, 0), &Deed::Tell, TELL_MAX) {
-                Ok(Done::Away | Done::Busy) if start.elapsed() < TELL_MAX => {
+            match self.neighbours.do_at_home(home, which, (0, 0), &Io::Tell, TELL_MAX) {
+                Ok(IoReply::Away | IoReply::Busy) if start.elapsed() < TELL_MAX => {
                     thread::park_timeout(DOUBT_PAUSE);
                 }
                 Ok(_) => return self.record(file),

@@ -24,7 +24,7 @@ use std::{
 use base::FileId;
 use client::{Call, Reply};
 use directory::{Act, Actor, File as Record, Users, record::Content};
-use host::{Deed, Done, Plea};
+use host::{Io, IoReply, IoRequest};
 use rustix::io::ReadWriteFlags;
 
 use crate::{
@@ -313,21 +313,21 @@ impl Tree {
     }
 
     /// Another machine wants something done to bytes that change here.
-    pub(super) fn serve(&self, plea: Plea<'_>) -> Done {
+    pub(super) fn serve(&self, plea: IoRequest<'_>) -> IoReply {
         if self.is_finished.load(Ordering::Acquire) {
             // Programs may still write it past us.
-            return Done::Busy;
+            return IoReply::Busy;
         }
         let open = self.opens.get(plea.serial).filter(|open| open.file == *plea.file);
-        let Some(open) = open else { return Done::Away };
+        let Some(open) = open else { return IoReply::Away };
         match self.must_be_entitled(&plea).and_then(|()| self.do_here(&open, plea)) {
             Ok(done) => done,
-            Err(errno) => Done::Refused(errno.raw_os_error() as u16),
+            Err(errno) => IoReply::Refused(errno.raw_os_error() as u16),
         }
     }
 
-    fn must_be_entitled(&self, plea: &Plea<'_>) -> Result<(), Errno> {
-        if !plea.deed.is_change() || *plea.users == Users::Any {
+    fn must_be_entitled(&self, plea: &IoRequest<'_>) -> Result<(), Errno> {
+        if !plea.io.is_change() || *plea.users == Users::Any {
             return Ok(());
         }
         let look = Call::GetAttr { file: plea.file.clone() };
@@ -339,29 +339,29 @@ impl Tree {
         }
     }
 
-    fn do_here(&self, open: &Open, plea: Plea<'_>) -> Result<Done, Errno> {
+    fn do_here(&self, open: &Open, plea: IoRequest<'_>) -> Result<IoReply, Errno> {
         let mut inner = open.lock();
         if inner.stay != Stay::Home {
-            return Ok(Done::Away);
+            return Ok(IoReply::Away);
         }
         if !(plea.is_awaited)() {
             // It was asked for again, perhaps, and then other things: now it would come too late.
-            return Ok(Done::Busy);
+            return Ok(IoReply::Busy);
         }
         let file = self.spill(open, &mut inner)?;
-        if plea.deed.is_change() {
+        if plea.io.is_change() {
             inner.writer = plea.who;
             self.note(open, &mut inner)?;
             // The kernel here may not believe what it knows of it.
             self.contend(open.inode);
         }
-        match plea.deed {
-            Deed::Read { offset, length } => {
+        match plea.io {
+            Io::Read { offset, length } => {
                 drop(inner);
-                let most = usize::try_from(length).unwrap_or(usize::MAX).min(Deed::BYTES_MAX);
-                read_file(&file, offset, most).map(Done::Bytes)
+                let most = usize::try_from(length).unwrap_or(usize::MAX).min(Io::BYTES_MAX);
+                read_file(&file, offset, most).map(IoReply::Bytes)
             }
-            Deed::Write { offset, bytes } => {
+            Io::Write { offset, bytes } => {
                 self.must_have_room(bytes.len() as u64)?;
                 let end = offset.unwrap_or(u64::MAX).saturating_add(bytes.len() as u64);
                 self.cover_write(open, &mut inner, end, bytes.len() as u64)?;
@@ -371,19 +371,19 @@ impl Tree {
                     }
                     None => append(&file, &bytes),
                 }
-                .map(|()| Done::Well)
+                .map(|()| IoReply::Done)
             }
-            Deed::Resize(size) => self.set_size(open, &mut inner, size).map(|()| Done::Well),
-            Deed::Sync => {
+            Io::Resize(size) => self.set_size(open, &mut inner, size).map(|()| IoReply::Done),
+            Io::Sync => {
                 drop(inner);
                 self.tell_home(open, TELL_MAX)?;
                 self.make_safe(open)?;
                 let settled = self.desk.call_within(&Actor::ROOT, Call::Settle, Some(DEED_MAX));
-                settled.map(|_| Done::Well).map_err(errno::of_call)
+                settled.map(|_| IoReply::Done).map_err(errno::of_call)
             }
-            Deed::Tell => {
+            Io::Tell => {
                 drop(inner);
-                self.tell_home(open, TELL_MAX).map(|()| Done::Well)
+                self.tell_home(open, TELL_MAX).map(|()| IoReply::Done)
             }
         }
     }

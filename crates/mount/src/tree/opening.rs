@@ -6,7 +6,7 @@ use base::FileId;
 use client::{Call, Modes, Reply};
 use directory::{Act, Actor, Birth, File as Record, record::Content};
 
-use host::Deed;
+use host::Io;
 
 use crate::{
     errno,
@@ -157,7 +157,7 @@ impl Tree {
         }
         if purpose.truncates {
             self.tame_for(open, &mut open.lock(), caller)?;
-            if self.do_at_home(open, &Deed::Resize(0))?.is_none() {
+            if self.do_at_home(open, &Io::Resize(0))?.is_none() {
                 // It came to its end meanwhile.
                 return self.open_way(open, handle, purpose, caller, register);
             }

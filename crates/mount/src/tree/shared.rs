@@ -16,7 +16,7 @@ use std::{
 use base::FileId;
 use client::{Call, Reply, Wanted};
 use directory::{Actor, record::Content};
-use host::{Done, Memory, Plea};
+use host::{IoReply, IoRequest, Memory};
 use lease::{Field, Scope};
 
 use crate::{
@@ -93,11 +93,11 @@ impl Memory for Kernel {
         _ = self.wanted.send(wanted);
     }
 
-    fn serve(&self, plea: Plea<'_>) -> Done {
-        let Some(tree) = self.tree.upgrade() else { return Done::Busy };
+    fn serve(&self, plea: IoRequest<'_>) -> IoReply {
+        let Some(tree) = self.tree.upgrade() else { return IoReply::Busy };
         let file = plea.file.clone();
         let done = tree.serve(plea);
-        if done == Done::Away {
+        if done == IoReply::Away {
             // The directory says otherwise.
             self.look(vec![file]);
         }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use base::{Instant, Machine as _, Malformed};
 use directory::{Absent, Command, Directory};
 use group::{Decision, Notary, Tip};
-use wire::{Message, Slot};
+use wire::Slot;
 
 use crate::{book::Book, order::Order};
 
@@ -64,11 +64,9 @@ impl<N: Notary + Clone> Member<N> {
                     self.admitting.remove(&client);
                 }
                 for (to, response) in responses {
-                    let height = decision.height;
-                    let epoch = rescue.map_or(self.applied.epoch, |_| height + 1);
                     if is_news {
-                        let bytes = wire::seal(&Message::Response(response));
-                        out.push(Output::Send { to, slot: Slot { epoch, height, index }, bytes });
+                        let slot = Slot { height: decision.height, index };
+                        out.push(Output::Send { to, slot, bytes: wire::encode(&response) });
                     }
                     index += 1;
                 }

@@ -28,7 +28,7 @@ fn hand(newcomer: &mut Member<Ed25519>, now: Instant, tip: &Tip, state: &[u8]) -
     let piece = Words::Piece { height, from: 0, bytes: state.to_vec() };
     let mut out = Vec::new();
     for words in [Words::Offer(summary), piece] {
-        let bytes = wire::seal(&Message::Member(Box::new(words)));
+        let bytes = newcomer.about().encode(Message::Member(Box::new(words)));
         newcomer.step(now, Input::Told { from: seat(1), bytes }, &mut out);
     }
     out

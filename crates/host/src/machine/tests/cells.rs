@@ -374,12 +374,12 @@ fn who_is_not_let_in_is_told_why_and_so_are_the_people() {
             limits: crate::Limits::default(),
         };
         let network = crate::Network::start(settings, std::sync::Arc::new(Deaf)).unwrap();
-        let join = node::Join::new(certificate, node::Whereabouts::default(), key, 0);
-        let errand = base::encode(&crate::cell::Errand::Join(Box::new(join)));
-        let (_, answer) = network.ask_at(address_of(&one), errand, HOUR).unwrap();
-        match base::decode(&answer, 1 << 20).unwrap() {
-            crate::cell::Answer::Refused(why) => why,
-            crate::cell::Answer::Joined(_) => "joined".to_owned(),
+        let join = wire::Join::new(certificate, wire::Whereabouts::default(), key, 0);
+        let query = wire::encode(&wire::Query::Join(Box::new(join)));
+        let (_, answer) = network.ask_at(address_of(&one), query, HOUR).unwrap();
+        match wire::decode(&answer).unwrap() {
+            wire::Answer::Refused(why) => why,
+            wire::Answer::Joined(_) => "joined".to_owned(),
             other => panic!("{other:?}"),
         }
     };

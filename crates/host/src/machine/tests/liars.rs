@@ -13,10 +13,11 @@ use directory::{operation::Over, record::Content};
 use lease::Client;
 use node::mailroom::Kind;
 use vice::Lie;
+use wire::Whom;
 
 use super::{cells::*, *};
 use crate::{
-    cell::{Membership, Whom},
+    cell::Membership,
     group::{
         Post,
         liar::{Corruption, Manner},
@@ -254,7 +255,7 @@ fn check(way: &Way, liar: Option<usize>) -> Result<(), String> {
         quarrel.list(&cell.machines[number])?;
     }
     if way.lies == ANSWER {
-        check_errands(&cell, liar);
+        check_queries(&cell, liar);
     }
     let proofs = cell.proofs(liar);
     let is_right = match way.proof {
@@ -267,7 +268,7 @@ fn check(way: &Way, liar: Option<usize>) -> Result<(), String> {
 }
 
 /// What is asked out of turn is not believed of one, or checked.
-fn check_errands(cell: &Cell, liar: usize) {
+fn check_queries(cell: &Cell, liar: usize) {
     let client = |number: usize| Client(number as u32 + 1);
     let neighbours = cell.machines[1].neighbours();
     for number in [0, 2, 3] {
