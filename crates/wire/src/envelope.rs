@@ -9,7 +9,7 @@ use overlay::Tidings;
 use crate::word::Word;
 
 /// The version of the format that is spoken here.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// The most bytes in one message, its version included.
 pub const BYTES_MAX: usize = 8 << 20;
@@ -114,7 +114,7 @@ mod tests {
             };
             assert_eq!(Audience::of(&seal(&message)), Some(audience), "{name}");
         }
-        assert_eq!([&[][..], &[1, 0], &[8, 0, 8], &[9, 0, 1]].map(Audience::of), [None; 4]);
+        assert_eq!([&[][..], &[1, 0], &[9, 0, 8], &[10, 0, 1]].map(Audience::of), [None; 4]);
     }
 
     #[test]
