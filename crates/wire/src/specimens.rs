@@ -102,7 +102,7 @@ fn acts() -> Vec<Act> {
                 is_live: true,
             },
         },
-        Act::Keep { file: file(), version: 9, is_live: true },
+        Act::Keep { file: file(), version: 9, is_live: true, digest: None },
         Act::Lock { file: file(), owner: 8, start: 0, end: u64::MAX, hold: Some(true) },
         Act::Reap { file: file() },
     ]

@@ -280,10 +280,13 @@ fn check_queries(cell: &Cell, liar: usize) {
     }
     let digest = Some(crate::Neighbours::digest(b"precious"));
     let home = Some(client(liar));
-    let content = Content { size: 8, allocated: 8, home, version: 1, digest, is_live: false };
-    let fetched =
-        neighbours.fetch((1, &FileId::ROOT), &content, |_| Ok(())).unwrap_err().to_string();
-    assert!(fetched.contains("not those that were written"), "{fetched}");
+    // Nor is anything believed of a small content for which there is no hash.
+    for digest in [digest, None] {
+        let content = Content { size: 8, allocated: 8, home, version: 1, digest, is_live: false };
+        let fetched = neighbours.fetch((1, &FileId::ROOT), &content, |_| Ok(()));
+        let fetched = fetched.unwrap_err().to_string();
+        assert!(fetched.contains("not those that were written"), "{fetched}");
+    }
 }
 
 /// Tries them all, a few at a time.
