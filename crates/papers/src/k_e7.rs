@@ -89,7 +89,8 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
             trial.number(format!("{name}/{word}/without"), before);
             trial.number(format!("{name}/{word}/with"), after);
             trial.number(format!("{name}/{word}/gain"), after / before - 1.0);
-            trial.number(format!("{name}/{word}/part"), mean(with, &|outcome| outcome.parts[class]));
+            trial
+                .number(format!("{name}/{word}/part"), mean(with, &|outcome| outcome.parts[class]));
             gains.push(after / before);
             totals.push((before, after));
         }

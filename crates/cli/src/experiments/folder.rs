@@ -83,7 +83,9 @@ impl Folder {
         let (id, told) = (experiment.plan().id, plan(experiment));
         let runs = self.root.join("runs");
         let mut all = Vec::new();
-        for entry in fs::read_dir(&runs).with_context(|| format!("cannot list {}", runs.display()))? {
+        for entry in
+            fs::read_dir(&runs).with_context(|| format!("cannot list {}", runs.display()))?
+        {
             let path = entry.with_context(|| format!("cannot list {}", runs.display()))?.path();
             let Some(kept) = read(&path).filter(|kept| kept.plan == told) else { continue };
             if path == self.path(&id, kept.scale, kept.run.seed) {

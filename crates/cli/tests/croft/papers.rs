@@ -163,7 +163,10 @@ fn a_network_of_processes_answers_queries_and_measures_every_row() {
 #[test]
 fn processes_of_an_experiment_end_when_the_one_that_started_them_is_killed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_croft"));
-    command.args(["papers", "run", "K-E13", "--scale-time", "0.1"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(["papers", "run", "K-E13", "--scale-time", "0.1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut parent = command.spawn().unwrap();
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     while std::fs::read_to_string(&children).unwrap().split_whitespace().count() < 24 {}

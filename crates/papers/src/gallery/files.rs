@@ -206,11 +206,7 @@ pub(super) fn outcome(report: &Report) -> String {
 }
 
 /// How large a run was, and what it would take as large as the plan says.
-pub(super) fn size(
-    experiment: &Experiment,
-    report: &Report,
-    smaller: Option<&Report>,
-) -> String {
+pub(super) fn size(experiment: &Experiment, report: &Report, smaller: Option<&Report>) -> String {
     let seeds = |report: &Report| match report.seeds.len() {
         0 => String::new(),
         1 => ", one seed".into(),
@@ -220,7 +216,10 @@ pub(super) fn size(
         ("full size".to_owned(), String::new())
     } else {
         let takes = span(experiment.plan().full_minutes);
-        (report.scale.to_string(), format!(" (full size takes {takes} of a processor with one seed)"))
+        (
+            report.scale.to_string(),
+            format!(" (full size takes {takes} of a processor with one seed)"),
+        )
     };
     let more = smaller.map(|smaller| format!("; {}{}", smaller.scale, seeds(smaller)));
     format!("{size}{}{takes}{}", seeds(report), more.unwrap_or_default())

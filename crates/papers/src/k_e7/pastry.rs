@@ -160,9 +160,15 @@ fn learn(table: &mut Table, own: Position, position: Position, machine: usize) {
 }
 
 /// The part of the ring that a machine knows: itself, its leaves and its table.
-fn known_to(ring: &Ring<usize>, own: Position, table: &Table, positions: &[Position]) -> Ring<usize> {
+fn known_to(
+    ring: &Ring<usize>,
+    own: Position,
+    table: &Table,
+    positions: &[Position],
+) -> Ring<usize> {
     let (mut before, mut after) = (own, own);
-    let mut all: Vec<(Position, usize)> = ring.get(own).map(|machine| (own, machine)).into_iter().collect();
+    let mut all: Vec<(Position, usize)> =
+        ring.get(own).map(|machine| (own, machine)).into_iter().collect();
     for _ in 0..LEAVES {
         let (last, next) = (ring.before(before), ring.after(after));
         all.extend(last.into_iter().chain(next));

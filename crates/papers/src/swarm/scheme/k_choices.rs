@@ -35,7 +35,13 @@ type Listener = Box<dyn FnMut(&Network, MachineId, Action) + Send>;
 impl KChoices {
     /// Balances by this policy.
     pub fn new(policy: Policy) -> KChoices {
-        KChoices { policy, restless: Vec::new(), offers: Vec::new(), listener: None, counts_moves: false }
+        KChoices {
+            policy,
+            restless: Vec::new(),
+            offers: Vec::new(),
+            listener: None,
+            counts_moves: false,
+        }
     }
 
     /// Tells somebody of each action, for tables by class of capacity.

@@ -23,7 +23,13 @@ pub struct Proportion {
 
 impl Default for Proportion {
     fn default() -> Proportion {
-        Proportion { capacity_each: 100.0, servers_max: 128, upper: 0.95, lower: 0.05, is_eager: false }
+        Proportion {
+            capacity_each: 100.0,
+            servers_max: 128,
+            upper: 0.95,
+            lower: 0.05,
+            is_eager: false,
+        }
     }
 }
 
