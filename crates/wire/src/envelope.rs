@@ -9,7 +9,7 @@ use overlay::Tidings;
 use crate::word::Word;
 
 /// The version of the format that is spoken here.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// The most bytes in one message, its version included.
 pub const BYTES_MAX: usize = 8 << 20;
