@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 
 use base::{Duration, Instant};
-use client::Ear;
 use group::{Decision, Roll};
 use lease::Client;
-use wire::{About, Slot, Word};
+use wire::{About, Ear, Slot, Word};
 
 use crate::{
     script::Script,

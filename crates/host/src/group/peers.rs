@@ -9,14 +9,13 @@ use std::{
 };
 
 use base::{Digest, PublicKey};
-use client::Ear;
 use group::{Ed25519, Roll};
 use node::{
     Book,
     mailroom::{Kind, Sender},
 };
 use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer, Users};
-use wire::{Answer, Audience, Join, Neighbour, Query, Ticket, Whom};
+use wire::{Answer, Audience, Ear, Join, Neighbour, Query, Ticket, Whom};
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use base::{Digest, Domain, Duration, PublicKey};
-use client::Ear;
 use group::{Doubt, Notary, Roll, Seal, Seat, Tip};
 use lease::Client;
-use wire::About;
+use wire::{About, Ear};
 
 use crate::Node;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use base::{Duration, Instant, Machine, Rng};
-use client::{Client, Ear, Failure, Input, Output, Settings, Wanted};
-use wire::{Frame, Message};
+use client::{Client, Failure, Input, Output, Settings, Wanted};
+use wire::{Ear, Frame, Message};
 
 use crate::Node;
 

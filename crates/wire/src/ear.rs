@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::{About, Message, Said, Word};
 use base::{Duration, Instant, PublicKey};
 use directory::message::Request;
 use group::{Charter, Decision, Notary, Roll, Sealable as _, Seat, Trust};
-use wire::{About, Message, Said, Word};
 
 /// A client's side of a group of several.
 #[derive(Debug)]
@@ -139,12 +139,11 @@ impl<N: Notary> Ear<N> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::{Frame, Slot};
     use base::{Digest, Domain, SecretKey};
     use group::{Ed25519, Rescue, Sealed};
     use lease::message::{Up, Upward};
-    use wire::{Frame, Slot};
-
-    use super::*;
 
     const REPEAT: Duration = Duration::from_millis(500);
 
@@ -183,7 +182,7 @@ mod tests {
     }
 
     fn message(bytes: &[u8]) -> Option<Message> {
-        match wire::decode(bytes) {
+        match crate::decode(bytes) {
             Ok(Frame::Group(_, message)) => Some(message),
             _ => None,
         }
