@@ -119,6 +119,10 @@ impl Neighbours {
     ) -> Result<(), Failure> {
         let nowhere = || Failure::Unfit("nobody has the bytes".into());
         let home = content.home.ok_or_else(nowhere)?;
+        if content.lacks_digest() {
+            // They are from when their home had nobody beside it. It tells what they are checked by.
+            return Err(self.ask_to_look(home, file));
+        }
         let mut hasher = Hasher::new(CONTENT);
         let mut offset = 0;
         let most = PATIENCE * 3 + Duration::from_secs(content.size / RATE_MIN);
@@ -143,16 +147,17 @@ impl Neighbours {
             offset += length;
         }
         match content.digest.is_some_and(|digest| digest != hasher.finish()) {
-            true => {
-                // It may have died before the directory heard of what it had written. If it does not answer, this
-                // is asked again.
-                let looked = self.ask_home(home, &Query::Look(file.clone()), PATIENCE, false);
-                let who =
-                    looked.map_or_else(|_| format!("{home:?}"), |(key, _)| format!("{key:?}"));
-                Err(Failure::Unlike { who })
-            }
+            // It may have died before the directory heard of what it had written.
+            true => Err(self.ask_to_look(home, file)),
             false => Ok(()),
         }
+    }
+
+    /// The bytes of a file are not those that others could check. If its home does not answer, this is asked again.
+    fn ask_to_look(&self, home: Client, file: &FileId) -> Failure {
+        let looked = self.ask_home(home, &Query::Look(file.clone()), PATIENCE, false);
+        let who = looked.map_or_else(|_| format!("{home:?}"), |(key, _)| format!("{key:?}"));
+        Failure::Unlike { who }
     }
 
     /// Has something done to the bytes of a file that change at their home without a word, on behalf of a user and a

@@ -102,7 +102,7 @@ fn acts() -> Vec<Act> {
                 is_live: true,
             },
         },
-        Act::Keep { file: file(), version: 9, is_live: true },
+        Act::Keep { file: file(), version: 9, is_live: true, digest: None },
         Act::Lock { file: file(), owner: 8, start: 0, end: u64::MAX, hold: Some(true) },
         Act::Reap { file: file() },
     ]
@@ -430,7 +430,10 @@ fn members() -> Vec<(&'static str, group::Message)> {
         Certificate { height, round, step: Step::Prevote, value: digest, seals: seals.clone() };
     let votes = vec![(Step::Prevote, None, seat(2), seal)];
     let passage = Passage { height, round, is_precommit: false, votes };
-    let batch = |change| Batch { leader: seat(1), time, commands: vec![vec![1, 2]], change };
+    let batch = |change| {
+        let (before, leader, commands) = (Digest::from_bytes([6; 32]), seat(1), vec![vec![1, 2]]);
+        Batch { before, epoch: 2, leader, time, commands, change }
+    };
     let wishes = vec![Wisher { seat: seat(1), until: time, seal }];
     let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes };
     let point = Point { height, digest };
@@ -446,6 +449,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
     let lineage = base::decode(&base::encode(&decisions), 1 << 20).expect("it is a lineage");
     let tip = Tip {
         height,
+        last: digest,
         time,
         leader: seat(1),
         term: Term { height, time },
@@ -460,7 +464,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
     vec![
         ("vote", Message::Word(Word::Vote(vote.clone(), true), None)),
         ("proposal", Message::Word(Word::Proposal(proposal), Some(batch(Some(plan))))),
-        ("polka", Message::Word(Word::Polka(certificate), None)),
+        ("polka", Message::Word(Word::Polka(certificate.clone()), None)),
         ("passage", Message::Word(Word::Passage(passage), None)),
         ("commands", Message::Commands(vec![vec![1], vec![]])),
         ("hello", Message::Hello { nonce: 3 }),
@@ -468,7 +472,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("behind", Message::Behind { height, epoch }),
         ("decisions", Message::Decisions(decisions)),
         ("rescue", Message::Decisions(vec![rescue])),
-        ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),
+        ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 }, Some(certificate))),
         ("fetch piece", Message::Fetch { height, from: 1 }),
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),
         ("wish", Message::Wish { epoch, seats: seats.clone(), until: time, seal }),

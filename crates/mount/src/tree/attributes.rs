@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, SUID, Seen},
+    body::{Body, SUID, Seen, digest_of_few},
     home::Stay,
     lock,
     opens::Inner,
@@ -232,14 +232,21 @@ impl Tree {
         // Whoever has it loaded tells its size.
         if matches!(inner.body, Body::Rest) {
             let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
-            let seen = backing.map(|backing| Seen::of(&backing)).transpose()?;
-            let size = seen.map(|seen| (seen.size, seen.allocated()));
-            news = size.filter(|(size, _)| *size != record.content.size);
+            if let Some(file) = backing {
+                let seen = Seen::of(&file)?;
+                let mut size = seen.size;
+                let digest = match self.is_shared {
+                    true => digest_of_few(&file, &mut size)?,
+                    false => None,
+                };
+                let is_news = size != record.content.size;
+                news = is_news.then(|| (size, seen.allocated(), digest));
+            }
         }
-        if let Some((size, allocated)) = news {
+        if let Some((size, allocated, digest)) = news {
             self.content.settle(record.serial);
             let version = if self.is_shared { self.desk.version() } else { 0 };
-            let content = Content { size, allocated, version, ..Content::default() };
+            let content = Content { size, allocated, version, digest, ..Content::default() };
             let act = Act::SetContent { file: file.clone(), content };
             let done = self.ask(&Actor::ROOT, Call::Do(act.clone())).or_else(|errno| {
                 // Where the superuser is not acted for, the owner may write.

@@ -180,6 +180,24 @@ impl Inner {
         }
     }
 
+    /// Whether the directory knows that the bytes change here without a word.
+    pub(super) fn is_live(&self) -> bool {
+        self.stay == Stay::Home && self.base.as_ref().is_some_and(|base| base.is_live)
+    }
+
+    /// What others check the bytes at hand by, if they are few and so many.
+    pub(super) fn digest_of(&self, size: u64) -> Result<Option<Digest>, Errno> {
+        let (digest, found) = match &self.body {
+            Body::Rest => return Ok(None),
+            Body::Memory(held) => (Some(Neighbours::digest(held.bytes())), held.len() as u64),
+            Body::File { file, .. } => {
+                let mut found = Seen::of(file)?.size;
+                (digest_of_few(file, &mut found)?, found)
+            }
+        };
+        Ok(digest.filter(|_| found == size))
+    }
+
     /// Makes sure that what is in the backing file survives.
     pub(super) fn sync_file(&self) -> Result<(), Errno> {
         match &self.body {
@@ -335,20 +353,17 @@ impl Tree {
                 Ok(is_unreported)
             }
             Body::File { file, seen } => {
-                let now = Seen::of(file)?;
+                let mut now = Seen::of(file)?;
                 if seen.is_some_and(|seen| seen.is_same_content(&now)) {
                     return Ok(false);
                 }
                 if !self.is_unlinked(open) {
                     self.content.settle(open.inode);
                 }
-                // Of what others may check, the hash is worth reading it again.
-                let is_small = now.size <= self.settings.small_max as u64;
-                let digest = match self.is_shared && is_small && inner.stay == Stay::Not {
-                    true => {
-                        let bytes = read_file(file, 0, self.settings.small_max)?;
-                        (bytes.len() as u64 == now.size).then(|| Neighbours::digest(&bytes))
-                    }
+                let file = Arc::clone(file);
+                let digest = match self.is_shared && !inner.is_live() {
+                    // What is told is what was hashed. If it has changed since, it is told once more.
+                    true => digest_of_few(&file, &mut now.size)?,
                     false => None,
                 };
                 self.report(open, inner, now.size, digest)?;
@@ -375,8 +390,7 @@ impl Tree {
             true => (Some(self.desk.me()), self.desk.version()),
             false => (None, 0),
         };
-        let is_live =
-            inner.stay == Stay::Home && inner.base.as_ref().is_some_and(|base| base.is_live);
+        let is_live = inner.is_live();
         let allocated = inner.allocated()?;
         let content = Content { size, allocated, home, version, digest, is_live };
         let call = Call::Do(Act::SetContent { file: open.file.clone(), content: content.clone() });
@@ -462,6 +476,16 @@ impl Tree {
         self.tell_now(Change::Inode(open.inode));
         Ok(())
     }
+}
+
+/// What others check the bytes of a file by, and how many those are, if the directory has to hear that of so many.
+pub(super) fn digest_of_few(file: &File, size: &mut u64) -> Result<Option<Digest>, Errno> {
+    if *size > Content::SMALL_MAX {
+        return Ok(None);
+    }
+    let bytes = read_file(file, 0, Content::SMALL_MAX as usize)?;
+    *size = bytes.len() as u64;
+    Ok(Some(Neighbours::digest(&bytes)))
 }
 
 /// The mode without what runs as somebody else, if that makes a difference. Running as the group may stay for its own

@@ -21,9 +21,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::FileId;
+use base::{Digest, FileId};
 use client::{Call, Reply};
-use directory::{Act, Actor, File as Record, Users, record::Content};
+use directory::{
+    Act, Actor, File as Record, Users,
+    record::{Access, Content},
+};
 use host::{Io, IoReply, IoRequest};
 use rustix::io::ReadWriteFlags;
 
@@ -121,7 +124,7 @@ impl Tree {
             }
             inner.stay = Stay::Asked;
         }
-        let content = self.keep(&open.file, true, Some(Duration::ZERO)).ok();
+        let content = self.keep_live(&open.file, Some(Duration::ZERO)).ok();
         if content.is_none() {
             open.lock().stay = Stay::Not;
         }
@@ -130,7 +133,7 @@ impl Tree {
 
     fn ask_for_home(&self, open: &Open) -> Option<Content> {
         let losses = self.desk.losses();
-        let kept = self.keep(&open.file, true, Some(ASK_MAX));
+        let kept = self.keep_live(&open.file, Some(ASK_MAX));
         // What can't be taken back has to be certain.
         let settle = || self.desk.call_within(&Actor::ROOT, Call::Settle, Some(ASK_MAX));
         let is_sure = kept.is_ok() && settle().is_ok() && self.desk.losses() == losses;
@@ -148,7 +151,11 @@ impl Tree {
 
     /// It was not to be. If the group does not hear that, whoever asks here finds out.
     fn give_up_home(&self, open: &Open) {
-        _ = self.keep(&open.file, false, Some(ASK_MAX));
+        // Somebody may have told of other bytes meanwhile.
+        _ = self.with_content(open, ASK_MAX, |inner, now| match now.is_live {
+            true if !self.is_anothers(now) => self.end_rumour(open, inner, now),
+            _ => Ok(()),
+        });
     }
 
     /// The kernel begins to use the bytes of a file by itself, which the group knows to be here: it has decided on
@@ -179,12 +186,23 @@ impl Tree {
         inner.reported = Some(self.desk.losses());
     }
 
-    /// Tells the directory that bytes begin or cease to change here, and what it says of them then; for how long to
-    /// wait, if that is not needed.
-    fn keep(&self, file: &FileId, is_live: bool, most: Option<Duration>) -> Result<Content, Errno> {
-        let call =
-            Call::Do(Act::Keep { file: file.clone(), version: self.desk.version(), is_live });
-        match self.desk.call_within(&Actor::ROOT, call, most).map_err(errno::of_call)? {
+    /// Tells the directory that bytes begin to change here without a word, and what it says of them then; for how
+    /// long to wait, if that is not needed.
+    fn keep_live(&self, file: &FileId, most: Option<Duration>) -> Result<Content, Errno> {
+        self.keep(&Actor::ROOT, file, (true, None), most)
+    }
+
+    /// Tells it whether they do, and if not what others check them by.
+    fn keep(
+        &self,
+        actor: &Actor,
+        file: &FileId,
+        (is_live, digest): (bool, Option<Digest>),
+        most: Option<Duration>,
+    ) -> Result<Content, Errno> {
+        let (file, version) = (file.clone(), self.desk.version());
+        let call = Call::Do(Act::Keep { file, version, is_live, digest });
+        match self.desk.call_within(actor, call, most).map_err(errno::of_call)? {
             Reply::Changed(record) => Ok(record.content.clone()),
             _ => Err(Errno::IO),
         }
@@ -228,14 +246,22 @@ impl Tree {
     fn leave_home(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
         self.follow_directory(open, inner, (now, self.desk.losses()))?;
         inner.stay = Stay::Not;
-        let told = match inner.has_news() {
-            Ok(false) => self.keep(&open.file, false, None).map(|content| {
-                inner.base = Some(content);
-            }),
-            _ => self.settle(open, inner).map(drop),
-        };
+        let told = self.tell_last(open, inner, now);
         inner.stay = Stay::Home;
         told
+    }
+
+    fn tell_last(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
+        if inner.has_news() == Ok(false) {
+            let digest = inner.digest_of(now.size)?;
+            if digest.is_some() || now.size == 0 || now.size > Content::SMALL_MAX {
+                let over = (false, digest);
+                inner.base = Some(self.keep(&Actor::ROOT, &open.file, over, None)?);
+                return Ok(());
+            }
+            inner.must_tell();
+        }
+        self.settle(open, inner).map(drop)
     }
 
     /// The directory hears of the bytes of a file that change here; how long to wait.
@@ -268,7 +294,7 @@ impl Tree {
         }
         inner.reported = Some(losses);
         if !now.is_live
-            && let Ok(content) = self.keep(&open.file, true, Some(Duration::ZERO))
+            && let Ok(content) = self.keep_live(&open.file, Some(Duration::ZERO))
         {
             inner.base = Some(content);
         }
@@ -306,9 +332,31 @@ impl Tree {
         }
     }
 
-    /// The directory says that bytes change here, and they do not: it is told. With the right to do so.
-    pub(super) fn end_rumour(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        inner.base = Some(self.keep(&open.file, false, None)?);
+    /// The directory says that bytes change here, and they do not, or has nothing to check them by: it is told. With
+    /// the right to do so.
+    pub(super) fn end_rumour(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        now: &Content,
+    ) -> Result<(), Errno> {
+        let digest = inner.digest_of(now.size)?;
+        let told = Content { is_live: false, digest, ..now.clone() };
+        if told.lacks_digest() {
+            eprintln!("croft: the {} bytes of inode {} are missing", now.size, open.inode);
+            return Ok(());
+        }
+        let actor = match self.desk.acts_for_any() {
+            true => Actor::ROOT,
+            false => {
+                let Access { uid, gid, .. } = self.record(&open.file)?.access;
+                Actor { uid, gid, groups: Vec::new() }
+            }
+        };
+        let kept = self.keep(&actor, &open.file, (false, digest), None)?;
+        if inner.base.as_ref() == Some(now) {
+            inner.base = Some(kept);
+        }
         Ok(())
     }
 

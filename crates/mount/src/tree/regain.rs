@@ -90,8 +90,8 @@ impl Tree {
                 if self.settle(&hold, &mut inner)? {
                     // The kernel here has not heard of it either.
                     self.tell_now(Change::Inode(inode));
-                } else if now.is_live {
-                    self.end_rumour(&hold, &mut inner)?;
+                } else if now.is_live || now.lacks_digest() {
+                    self.end_rumour(&hold, &mut inner, &now)?;
                 }
                 Ok(())
             }
@@ -110,6 +110,8 @@ impl Tree {
         let is_other = match &inner.body {
             Body::Rest => false,
             Body::File { .. } => now.digest.is_some(),
+            // What was written while there was nobody else has no hash; that is told without another time.
+            Body::Memory(held) if now.lacks_digest() => held.len() as u64 != now.size,
             Body::Memory(held) => now.digest != Some(Neighbours::digest(held.bytes())),
         };
         if is_other {

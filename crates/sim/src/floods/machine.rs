@@ -328,7 +328,7 @@ impl<T: Tamper> Machine<T> {
                         && matches!(
                             *message,
                             group::Message::Decisions(_)
-                                | group::Message::Offer(_)
+                                | group::Message::Offer(..)
                                 | group::Message::Piece { .. }
                         )
                     {

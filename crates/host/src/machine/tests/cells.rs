@@ -450,7 +450,7 @@ fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
 }
 
 /// The issuer's key is kept elsewhere from now on: there.
-fn put_away_issuer(home: &Home) -> Home {
+pub(super) fn put_away_issuer(home: &Home) -> Home {
     let kept = Home(home.0.with_extension("kept"));
     fs::create_dir_all(&kept.0).unwrap();
     fs::rename(home.0.join("issuer"), kept.0.join("issuer")).unwrap();
@@ -458,7 +458,7 @@ fn put_away_issuer(home: &Home) -> Home {
 }
 
 /// A machine with a certificate that ends soon, by the issuer of a machine that runs.
-fn join_briefly(first: &Home, name: &str) -> Home {
+pub(super) fn join_briefly(first: &Home, name: &str) -> Home {
     let home = Home::new(name);
     let code = code_of(first, &issuer_of(first, 1_000), 1_000, 1_000);
     Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
@@ -466,7 +466,7 @@ fn join_briefly(first: &Home, name: &str) -> Home {
 }
 
 /// For how many years a machine still has a certificate, as another knows it.
-fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
+pub(super) fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
     let machines = seen_by.standing().machines;
     let machine = machines.into_iter().find(|machine| machine.key == *key).unwrap();
     machine.expires.unwrap().saturating_sub(crate::cell::seconds_now()) / (364 * 86_400)

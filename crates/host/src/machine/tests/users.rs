@@ -301,7 +301,8 @@ fn a_home_without_a_vote_asks_those_who_have_one_who_may_read() {
     assert_eq!(read(&three, &two, &hers), Answer::Denied);
     until("the superuser may read all", || read(&one, &two, &hers) == bytes());
     // An honest machine is told the same, and says so.
-    let content = Content { size: 8, home: Some(two.desk().me()), ..Content::default() };
+    let (home, digest) = (Some(two.desk().me()), Some(crate::Neighbours::digest(b"precious")));
+    let content = Content { size: 8, home, digest, ..Content::default() };
     let fetch = |(file, serial): &(FileId, u64)| {
         three.neighbours().fetch((*serial, file), &content, |_| Ok(())).map_err(|e| e.to_string())
     };
