@@ -31,8 +31,6 @@ use crate::{
 
 use super::Post;
 
-/// Up to this size a frame counts as small.
-const URGENT_BYTES_MAX: usize = 64 << 10;
 /// How long whoever wants to join is kept waiting.
 const JOIN_MAX: Duration = Duration::from_secs(8);
 /// How long whoever asks how much this machine has is kept waiting.
@@ -359,10 +357,7 @@ impl Peers {
     }
 
     pub(super) fn send_frame(&self, to: &PublicKey, bytes: Vec<u8>) {
-        let lane = match bytes.len() <= URGENT_BYTES_MAX {
-            true => Lane::Urgent,
-            false => Lane::Ordinary,
-        };
+        let lane = Lane::of_frame(bytes.len());
         // What does not get through is said again by whoever means it.
         _ = self.network.send(to, lane, bytes);
     }

@@ -18,7 +18,7 @@ use tokio::{
 use crate::clock::Clock;
 
 use super::{
-    Asker, Reception,
+    Asker, Lane, Reception,
     frame::Stop,
     hub::{Hub, Slot},
     link::{Close, Link},
@@ -203,6 +203,7 @@ async fn answer(
     };
     match answer {
         Ok(answer) if answer.len() <= hub.limits.answer_bytes_max => {
+            _ = send.set_priority(Lane::of_request(answer.len()).priority());
             if send.write_all(&answer).await.is_ok() {
                 _ = send.finish();
                 // Until all of it has arrived.
@@ -224,6 +225,7 @@ pub(crate) async fn ask(
         format!("the connection was lost ({error}); it may be tried again")
     };
     let (mut send, mut recv) = connection.open_bi().await.map_err(|error| hub.explain(&error))?;
+    _ = send.set_priority(Lane::of_request(bytes.len()).priority());
     let written = send.write_all(bytes).await;
     // Whoever does not want to read all of it may still answer.
     if written.is_ok() {

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// Up to this size something counts as small.
+const SMALL_BYTES_MAX: usize = 64 << 10;
+
 /// A kind of traffic. Each has a stream of its own, so that what is lost or large on one holds up no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -17,6 +20,17 @@ pub enum Lane {
 impl Lane {
     /// All, the most urgent first.
     pub const ALL: [Lane; 3] = [Lane::Urgent, Lane::Ordinary, Lane::Bulk];
+
+    /// Of a frame of so many bytes.
+    pub(crate) fn of_frame(size: usize) -> Lane {
+        if size <= SMALL_BYTES_MAX { Lane::Urgent } else { Lane::Ordinary }
+    }
+
+    /// With which a request or an answer of so many bytes goes, on its own stream: behind votes, and behind all else
+    /// if it is the bytes of a file.
+    pub(crate) fn of_request(size: usize) -> Lane {
+        if size <= SMALL_BYTES_MAX { Lane::Ordinary } else { Lane::Bulk }
+    }
 
     pub(crate) fn index(self) -> usize {
         self as usize
@@ -43,5 +57,18 @@ impl Lane {
             Lane::Ordinary => "ordinary",
             Lane::Bulk => "bulk",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_asked_or_answered_goes_before_a_vote_and_bytes_of_files_go_last() {
+        let [vote, query, bytes] =
+            [Lane::of_frame(300), Lane::of_request(300), Lane::of_request(wire::Io::BYTES_MAX)];
+        assert!(vote.priority() > query.priority() && query.priority() > bytes.priority());
+        assert_eq!(bytes, Lane::Bulk);
     }
 }
