@@ -3,6 +3,7 @@
 //! A rule looks at one file's path and text. What it wants to know about code it asks of the text
 //! without comments and literals, so that a rule can be quoted without being broken.
 
+mod clocks;
 mod links;
 mod mechanisms;
 mod rules;
@@ -46,6 +47,7 @@ const RULES: &[Rule] = &[
     Rule { name: "unfinished", applies: rules::is_written, check: rules::unfinished },
     Rule { name: "ignored-test", applies: rules::is_rust, check: rules::ignored_test },
     Rule { name: "sleeping-test", applies: rules::is_rust, check: rules::sleeping_test },
+    Rule { name: "clock", applies: clocks::is_listed, check: clocks::clocks },
     Rule { name: "async", applies: rules::is_pure, check: rules::asynchronous },
     Rule { name: "fence", applies: rules::is_pure, check: rules::fence },
     Rule { name: "one-fence", applies: rules::is_any, check: rules::one_fence },

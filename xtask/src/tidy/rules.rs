@@ -223,7 +223,7 @@ fn find(text: &str, message: &str, is_wrong: impl Fn(&str) -> bool) -> Vec<Findi
 }
 
 /// Whether the line contains the needle, but not as a part of a longer word.
-fn contains_word(line: &str, needle: &str) -> bool {
+pub fn contains_word(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let starts_inside = needle.starts_with(is_word) && line[..at].ends_with(is_word);
         let ends_inside =

@@ -228,3 +228,19 @@ fn numbers_are_those_of_the_list() {
     let expected = ["D16", "L1"].map(str::to_owned).into();
     assert_eq!(super::mechanisms::numbers(page), expected);
 }
+
+#[test]
+fn clock() {
+    let waits = "//! A disk.\nfn a() {\n    thread::sleep(b);\n    c.recv_timeout(d);\n}\n";
+    assert_eq!(lines("clock", SHELL, waits), [3, 4]);
+    assert_eq!(lines("clock", SHELL, "//! No sleep.\nlet a = \"sleep\"; // park\n"), NONE);
+    let tested = "//! A disk.\n#[cfg(test)]\nmod tests {\n    Instant::now();\n}\n";
+    assert_eq!(lines("clock", SHELL, tested), NONE, "a test may look at a clock");
+    assert_eq!(lines("clock", "crates/host/src/disk/tests.rs", waits), NONE);
+    assert_eq!(lines("clock", "crates/cli/src/main.rs", waits), NONE, "no list is kept there");
+    let listed = "crates/host/src/mailbox.rs";
+    assert_eq!(lines("clock", listed, waits), NONE);
+    assert_eq!(lines("clock", listed, "//! A mailbox.\n"), [1], "the list gets shorter");
+    let gone = lines("clock", "xtask/src/tidy/clocks.rs", "//! Lists.\n");
+    assert!(!gone.is_empty(), "nothing is on a list that is not there");
+}
