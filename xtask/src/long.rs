@@ -156,6 +156,12 @@ static RUNS: &[Run] = &[
         words: "cargo run --release -p cli -- simulate --workload decrees --seed 1 --count 500",
     },
     Run {
+        name: "simulate-growth",
+        shows: "a cell grows from one machine while the network fails and machines crash, and sends one away, in 500 seeds",
+        needs: &[],
+        words: "cargo run --release -p cli -- simulate --workload growth --seed 1 --count 500",
+    },
+    Run {
         name: "simulate-leaders",
         shows: "how long leaders that are slow, or deaf to somebody, keep a group waiting, 200 seeds",
         needs: &[],

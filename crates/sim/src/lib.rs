@@ -26,6 +26,7 @@ pub mod decrees;
 pub mod files;
 pub mod floods;
 pub mod groups;
+pub mod growth;
 pub mod leases;
 pub mod reference;
 

@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, decrees, files, floods, groups, leases};
+use crate::{Outcome, decrees, files, floods, groups, growth, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,12 @@ pub const WORKLOADS: &[Workload] = &[
         about: "four or seven members of one group, some of which lie, and customers who believe enough of them",
         run: groups::run,
         explain: groups::explain,
+    },
+    Workload {
+        name: "growth",
+        about: "a cell that grows from one machine, whose machines join, take seats and crash, until one is sent away",
+        run: growth::run,
+        explain: growth::explain,
     },
     Workload {
         name: "leaders",
