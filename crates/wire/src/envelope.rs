@@ -114,7 +114,7 @@ mod tests {
             };
             assert_eq!(Audience::of(&seal(&message)), Some(audience), "{name}");
         }
-        assert_eq!([&[][..], &[1, 0], &[8, 0, 8], &[9, 0, 1]].map(Audience::of), [None; 4]);
+        assert_eq!([&[][..], &[1, 0], &[9, 0, 8], &[8, 0, 1]].map(Audience::of), [None; 4]);
     }
 
     #[test]
