@@ -43,6 +43,7 @@ mod nearby;
 mod network;
 mod racing;
 mod recovered;
+mod revoked;
 mod several;
 mod spread;
 mod staff;
