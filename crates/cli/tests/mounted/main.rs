@@ -39,6 +39,7 @@ mod power;
 
 mod bank;
 mod ends;
+mod joined;
 mod nearby;
 mod network;
 mod racing;
