@@ -1,16 +1,14 @@
-//! Runs this machine's member of the directory group: a thread with it, its log and its store.
+//! Runs this machine's server roles: a thread with a `node::Server`, its log and its store.
 //!
 //! What the group is told is written to the log and made safe, many commands at a time; then it takes
 //! effect and is answered. Now and then the state goes to the store, and the log before it away.
 
-mod announce;
 mod decreeing;
 mod disk;
 mod inviting;
 mod joining;
 #[cfg(test)]
 pub(crate) mod liar;
-mod mail;
 mod opening;
 mod peers;
 mod renewing;
@@ -19,6 +17,8 @@ mod standing;
 mod survivor;
 
 use std::{
+    collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
     time::Duration,
 };
@@ -27,13 +27,17 @@ use base::{FileId, Instant, Machine, PublicKey};
 use directory::{Absent, Account, Holder};
 use group::{Decision, Ed25519, Rescue, Sealed};
 use lease::{Client, Terms};
-use node::{Input, Member, Output, Seating};
-use overlay::{Consent, Decree, Renewal, Renewer};
-use wire::{Answer, Join, Pin, Survivor, Ticket};
+use node::{
+    Input as MemberInput, Seating, Server,
+    server::{Input, Output, Token},
+};
+use overlay::{Consent, Decree, Renewal};
+use wire::{Answer, Join, Pin, Survivor};
 
 use crate::{
     Content, Failure, Key, Log, Store,
     ballast::Ballast,
+    cell::seconds_now,
     clock::Clock,
     desk::{Desk, Letter},
     fsck::Survey,
@@ -47,7 +51,6 @@ pub use standing::{
     since_recovery,
 };
 
-use decreeing::Decreeing;
 use peers::Peers;
 use standing::{Listed, Roster, went_astray};
 
@@ -76,12 +79,12 @@ pub(crate) enum Post {
     Decree { decree: Box<Decree>, reply: SyncSender<Answer> },
     /// A user agrees that this machine acts for them.
     Agree { consent: Consent, reply: SyncSender<Answer> },
-    /// Enough members say for whom this machine acts; perhaps somebody waits to hear that it knows.
-    Served { ticket: Box<Ticket>, reply: Option<SyncSender<Answer>> },
     /// The group does not let this machine act for whom it thought.
     Introduce,
     /// The certificate of this machine was renewed.
     Renewed(Renewal),
+    /// What came of what another machine was asked.
+    Answered { token: Token, answer: Option<Box<Answer>> },
     /// Somebody wants to know how much this machine has.
     Survivor(SyncSender<Survivor>),
     /// The authority lets the group go on from this machine.
@@ -105,13 +108,16 @@ pub(crate) enum Post {
 
 /// The group.
 pub(crate) struct Group {
-    member: Member<Ed25519>,
+    server: Server<Ed25519>,
     /// This machine's key, and which client it is.
     me: (PublicKey, Client),
     /// The other machines, if it listens to any.
     peers: Option<Peers>,
-    /// Who was sent away, if it listens to any.
-    decreeing: Option<Decreeing>,
+    /// Who waits to hear what. As many as the server keeps waiting, and the token of the last.
+    replies: BTreeMap<Token, SyncSender<Answer>>,
+    token: Token,
+    /// Where this machine lives.
+    home: PathBuf,
     log: Log,
     store: Arc<Store>,
     content: Arc<Content>,
@@ -134,7 +140,6 @@ pub(crate) struct Group {
     is_full: bool,
     /// The last height that was decided, and when this machine has heard of it.
     decided: (u64, Instant),
-    renewer: Renewer,
     /// Who waits to hear that the group goes on from here.
     rescuing: Option<SyncSender<Answer>>,
     /// Whether it has been said that the group goes on from somebody else.
@@ -162,7 +167,7 @@ impl Group {
     /// Has a say in who sits in the group, if it listens to others.
     pub(crate) fn attend(&mut self, seating: Seating) {
         if self.peers.is_some() {
-            self.member.attend(seating, self.clock.now());
+            self.server.attend(seating, self.clock.now());
         }
     }
 
@@ -198,20 +203,32 @@ impl Group {
                 self.make_room();
                 self.sync_content()?;
             }
+            self.step(Input::Seconds(seconds_now()), &mut out);
             for (from, post) in posts {
                 let used = self.clock.used();
                 match post {
-                    Post::Letter(letter) => self.on_letter(letter.request, &mut out),
+                    Post::Letter(letter) => self.step(Input::Wanted(letter.request), &mut out),
+                    #[cfg(test)]
+                    Post::Frame { from, bytes } if !self.heeds(&from, &bytes) => {}
                     Post::Frame { from, bytes } => {
-                        self.on_frame(from, bytes, &mut said, &mut out)?;
+                        self.step(Input::Frame { from, bytes }, &mut out);
                     }
-                    Post::Met(other) => self.on_met(other, &mut out)?,
+                    Post::Met(other) => self.step(Input::Met(other), &mut out),
                     Post::Invited { pin, reply } => self.on_invited(*pin, &reply),
-                    Post::Join { join, reply } => self.on_join(join, reply, &mut out),
-                    Post::Decree { decree, reply } => self.on_decree(decree, reply, &mut out),
+                    Post::Join { join, reply } => {
+                        let token = self.token_of(reply);
+                        self.step(Input::Join { join, token }, &mut out);
+                    }
+                    Post::Decree { decree, reply } => {
+                        let token = self.token_of(reply);
+                        self.step(Input::Decree { decree, token }, &mut out);
+                    }
+                    Post::Answered { token, answer } => {
+                        let answer = answer.map(|answer| *answer);
+                        self.step(Input::Answered { token, answer }, &mut out);
+                    }
                     Post::Agree { consent, reply } => self.on_agree(consent, reply, &mut out),
-                    Post::Served { ticket, reply } => self.on_served(ticket, reply),
-                    Post::Introduce => self.introduce(),
+                    Post::Introduce => self.introduce(&mut out),
                     Post::Renewed(renewal) => self.on_renewed(renewal, &mut out),
                     // Whoever asked may be gone.
                     Post::Survivor(reply) => _ = reply.try_send(self.survivor()),
@@ -222,7 +239,7 @@ impl Group {
                     Post::Accounts(reply) => _ = reply.try_send(self.accounts()),
                     Post::Rescue { rescue, reply } => self.on_rescue(rescue, reply, &mut out),
                     Post::Obey(reply) => self.on_obey(&reply, &mut out),
-                    Post::Changes(changes) => self.on_changes(changes, &mut out),
+                    Post::Changes(changes) => self.step(Input::Changes(changes), &mut out),
                     Post::Survey(reply) => surveyors.push(reply),
                     #[cfg(test)]
                     Post::Corrupt(corruption) => self.corrupt(*corruption),
@@ -234,16 +251,16 @@ impl Group {
                     self.checkpoint()?;
                 }
             }
-            self.member.tick(self.clock.now(), &mut out);
-            self.tell_cell(&mut out)?;
-            self.tick_decrees(&mut out)?;
+            self.server.tick(self.clock.now(), &mut out);
             let is_idle = is_quiet && out.is_empty();
             self.follow(out, &mut said)?;
             for bytes in said.drain(..) {
                 desk.hear(&bytes);
             }
-            self.read_roll();
-            self.renew_in_time(crate::cell::seconds_now());
+            self.inbox.seat(self.server.seated());
+            if let Some(peers) = &mut self.peers {
+                peers.expire();
+            }
             self.note_decided();
             self.tell_passed_over();
             self.tell_fork();
@@ -275,12 +292,12 @@ impl Group {
 
     /// The file with an inode number, as far as this machine has heard.
     fn find(&self, serial: u64) -> Result<Answer, Failure> {
-        if !self.member.replica().is_member() {
+        if !self.server.member().replica().is_member() {
             return Ok(Answer::Refused(
                 "this machine has no vote; ask a member of the group".into(),
             ));
         }
-        match self.member.directory().newborn(serial) {
+        match self.server.member().directory().newborn(serial) {
             Some(file) => Ok(Answer::File(Some(file.clone()))),
             None => self.store.file(serial).map(Answer::File),
         }
@@ -290,12 +307,13 @@ impl Group {
     fn accounts(&self) -> Vec<(Holder, Option<Key>, Account)> {
         let key = |holder: &Holder| match holder {
             Holder::Machine(client) => {
-                let known = self.member.book().machine(*client).map(|machine| Key(machine.key));
+                let known =
+                    self.server.member().book().machine(*client).map(|machine| Key(machine.key));
                 known.or_else(|| (*client == self.me.1).then_some(Key(self.me.0)))
             }
             Holder::Everybody | Holder::User(_) => None,
         };
-        let accounts = self.member.directory().accounts().into_iter();
+        let accounts = self.server.member().directory().accounts().into_iter();
         accounts.map(|(holder, account)| (holder, key(&holder), account)).collect()
     }
 
@@ -303,64 +321,64 @@ impl Group {
     fn pause(&self) -> Duration {
         let until = |at: Instant| at.since(self.clock.now()) + Duration::from_millis(1);
         let quiet = if self.has_news() { QUIET } else { Duration::from_secs(3_600) };
-        let calls = self.decreeing.as_ref().and_then(Decreeing::wake_at);
-        let wake_at = self.member.wake_at().into_iter().chain(calls).min();
-        wake_at.map_or(quiet, |at| until(at).min(quiet))
+        self.server.wake_at().map_or(quiet, |at| until(at).min(quiet))
     }
 
     /// Whether something was decided that is not in the store.
     fn has_news(&self) -> bool {
-        self.member.height() > self.stored.height
+        self.server.member().height() > self.stored.height
     }
 
-    /// Does what the member wants done, until it wants nothing more.
+    fn step(&mut self, input: Input, out: &mut Vec<Output>) {
+        self.server.step(self.clock.now(), input, out);
+    }
+
+    /// With what the server is told that somebody waits for an answer.
+    fn token_of(&mut self, reply: SyncSender<Answer>) -> Token {
+        self.token += 1;
+        self.replies.insert(self.token, reply);
+        self.token
+    }
+
+    /// Does what the server wants done, until it wants nothing more.
     fn follow(&mut self, mut out: Vec<Output>, said: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
         while !out.is_empty() {
-            let is_replaced = out.contains(&Output::Replaced);
-            if is_replaced {
-                // Before the log says so: a log that goes on from a state that is not there is of no use.
-                self.replace_store()?;
-            }
-            let mut is_book_read = !is_replaced;
-            let mut is_sent_away = false;
             let mut unsafe_mark = None;
             let mut wanted: Option<Absent> = None;
-            let (mut joined, mut decided) = (Vec::new(), Vec::new());
-            for output in out.drain(..) {
+            for output in std::mem::take(&mut out) {
                 match output {
                     Output::Persist { mark, record } => {
                         self.log_bytes += record.len() as u64;
                         self.patiently(|group| group.log.append(mark, &record))?;
                     }
                     Output::Sync { mark } => unsafe_mark = Some(mark),
-                    Output::Send { to, slot, bytes } => self.say(to, slot, bytes, said),
-                    Output::Show { to, bytes } => self.show(to, bytes),
-                    Output::Tell { to, bytes } => {
-                        if let Some(peers) = &self.peers {
-                            peers.send(&to.key, bytes);
+                    Output::Load(absent) => wanted = Some(absent),
+                    Output::Replaced => self.replace_store()?,
+                    Output::Misled => self.forget()?,
+                    Output::Hear(bytes) => said.push(bytes),
+                    Output::Reply { token, answer } => {
+                        if let Some(reply) = self.replies.remove(&token) {
+                            // Whoever waited may be gone.
+                            _ = reply.try_send(answer);
                         }
                     }
-                    Output::Joined { machine, outcome: Err(refused) } if machine == self.me.0 => {
+                    Output::Keep => self.keep_decrees()?,
+                    Output::Book => self.read_book(),
+                    Output::Rescued(rescue) => self.on_rescued(&rescue),
+                    Output::Renewed(renewal) => self.on_renewed(*renewal, &mut out),
+                    Output::Unnoted { by, why } => {
+                        eprintln!("croft: {by:?} does not note where this machine is: {why}");
+                    }
+                    Output::SentAway => {
+                        // So that it is known at the next start too.
+                        self.patiently(|group| group.log.sync())?;
+                        return Err(Failure::Unfit(SENT_AWAY.into()));
+                    }
+                    Output::Unfit(refused) => {
                         return Err(Failure::Unfit(format!(
                             "this machine can't be of its cell: {refused}"
                         )));
                     }
-                    Output::Joined { machine, outcome } => {
-                        joined.push((machine, outcome));
-                        is_book_read = false;
-                    }
-                    Output::Decreed { subject, decree, outcome } => {
-                        is_sent_away |= self.member.book().is_revoked(&self.me.0);
-                        decided.push((subject, decree, outcome));
-                        is_book_read = false;
-                    }
-                    Output::Rescued(rescue) => self.on_rescued(&rescue),
-                    Output::Replaced => {}
-                    Output::Misled => {
-                        self.forget()?;
-                        is_book_read = false;
-                    }
-                    Output::Load(absent) => wanted = Some(absent),
                     Output::Astray(astray) => {
                         self.tell_standing();
                         return Err(Failure::Unfit(went_astray(&astray)));
@@ -370,48 +388,42 @@ impl Group {
                                     directory and join with a new invitation";
                         return Err(Failure::Unfit(what.into()));
                     }
-                }
-            }
-            if is_sent_away {
-                // So that it is known at the next start too.
-                self.patiently(|group| group.log.sync())?;
-                return Err(Failure::Unfit(SENT_AWAY.into()));
-            }
-            if !is_book_read {
-                self.read_book();
-            }
-            for (machine, outcome) in joined {
-                if let Some(peers) = &mut self.peers {
-                    peers.on_joined(&machine, outcome, self.member.book());
-                }
-            }
-            // Whoever waits for the answer may rely on it that nobody is let in here any more.
-            for (subject, decree, outcome) in decided {
-                if outcome.is_ok() {
-                    self.on_decided(*decree, &mut out)?;
-                }
-                if let Some(peers) = &mut self.peers {
-                    peers.on_decreed(&subject, outcome);
+                    Output::Ask { token, to, query } => self.ask(token, to, query),
+                    to_others => {
+                        if let Some(peers) = &mut self.peers {
+                            peers.follow(to_others);
+                        }
+                    }
                 }
             }
             if let Some(mark) = unsafe_mark {
                 self.patiently(|group| group.log.sync())?;
-                self.member.step(self.clock.now(), Input::Persisted { mark }, &mut out);
+                self.step(Input::Member(MemberInput::Persisted { mark }), &mut out);
             }
             if let Some(absent) = wanted {
                 let loaded = self.store.load(&absent)?;
-                self.member.step(self.clock.now(), Input::Loaded(loaded), &mut out);
+                self.step(Input::Member(MemberInput::Loaded(loaded)), &mut out);
             }
         }
         Ok(())
     }
 
+    /// The book of machines may have changed: others may have to be met.
+    fn read_book(&mut self) {
+        let book = self.server.member().book();
+        self.listed = Roster::read(book);
+        if let Some(peers) = &mut self.peers {
+            peers.read_book(book, &self.me.0);
+        }
+    }
+
     fn tell_standing(&self) {
-        let (directory, replica) = (self.member.directory(), self.member.replica());
+        let (directory, replica) =
+            (self.server.member().directory(), self.server.member().replica());
         let sizes = directory.sizes();
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         *standing = Standing {
-            height: self.member.height(),
+            height: self.server.member().height(),
             stored: self.stored.height,
             records: sizes.records,
             leases: sizes.leases,
@@ -426,14 +438,14 @@ impl Group {
             torn: self.torn,
             is_full: self.is_full,
             failure: None,
-            rescues: self.member.book().rescues().iter().map(RescueStanding::of).collect(),
+            rescues: self.server.member().book().rescues().iter().map(RescueStanding::of).collect(),
             decided_at: Some(self.decided.1),
             quiet_s: self.quiet_s(),
             fork: ForkStanding::of(replica),
             is_passed_over: replica.is_passed_over(),
             astray: replica.astray().map(AstrayStanding::of),
             roster: Roster::new(replica, Arc::clone(&self.listed)),
-            is_named: self.member.book().is_named(),
+            is_named: self.server.member().book().is_named(),
             expires: self.peers.as_ref().map(Peers::expires),
         };
     }

@@ -395,11 +395,6 @@ impl Neighbours {
         self.known().members = roll.seats.iter().map(|seat| seat.key).collect();
     }
 
-    /// The members of the group, as far as is known.
-    pub(crate) fn members(&self) -> Vec<PublicKey> {
-        self.known().members.clone()
-    }
-
     /// All machines that are known here.
     pub(crate) fn keys(&self) -> Vec<PublicKey> {
         self.known().machines.values().map(|machine| machine.key).collect()

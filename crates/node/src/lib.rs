@@ -1,9 +1,9 @@
 //! One machine's server roles, wired together.
 //!
-//! Today there is one role: a member of the directory's group. [`Member`] is both halves of it: `group` gives
-//! commands their order and their time, `directory` applies them. A group of one is a group too, which has
-//! nobody to ask. [`graph`] is where work can pile up in it, [`Mailroom`] decides who
-//! is read first, and [`Queries`] who is answered first.
+//! A [`Member`] of the directory's group is both halves of it: `group` gives commands their order and their time,
+//! `directory` applies them. A group of one is a group too, which has nobody to ask. A [`Server`] is the whole of one
+//! machine's part: the member, what its client believes of the group, decrees, and who waits for what. [`graph`] is
+//! where work can pile up in it, [`Mailroom`] decides who is read first, and [`Queries`] who is answered first.
 
 mod attendance;
 mod book;
@@ -14,6 +14,7 @@ mod member;
 mod order;
 pub mod queries;
 mod recovery;
+pub mod server;
 
 pub use attendance::Seating;
 pub use book::{Book, Machine};
@@ -25,6 +26,7 @@ pub use member::{Checkpoint, Identity, Input, Member, Output};
 pub use order::Order;
 pub use queries::Queries;
 pub use recovery::{Base, Recovery};
+pub use server::Server;
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 impl Group {
     /// Everything that the store has is void; what the member has now takes its place.
     pub(super) fn replace_store(&mut self) -> Result<(), Failure> {
-        let Some(checkpoint) = self.member.checkpoint() else {
+        let Some(checkpoint) = self.server.checkpoint() else {
             return Err(Failure::Unfit("a state came that can't be stored; start again".into()));
         };
         while !self.make_room() {
@@ -46,7 +46,7 @@ impl Group {
              who sit in the group"
         );
         self.patiently(|group| group.log.sync())?;
-        let Some(checkpoint) = self.member.checkpoint() else {
+        let Some(checkpoint) = self.server.checkpoint() else {
             return Err(Failure::Unfit("what is left can't be stored; start again".into()));
         };
         while !self.make_room() {
@@ -134,16 +134,17 @@ impl Group {
 
     /// Whether so many records have changed that they have to be stored.
     pub(super) fn is_much_changed(&self) -> bool {
-        self.member.directory().sizes().changes > self.member.limits().changes_max
+        self.server.member().directory().sizes().changes > self.server.member().limits().changes_max
     }
 
     /// While the disk is full, waits if so much is not in the store that no more may come.
     pub(super) fn await_room(&mut self) -> Result<(), Failure> {
-        let Limits { log_bytes_max, changes_max, .. } = *self.member.limits();
+        let Limits { log_bytes_max, changes_max, .. } = *self.server.member().limits();
         let is_stuffed = |group: &Group| {
             group.is_full
                 && (group.log_bytes / FULL_FACTOR as u64 > log_bytes_max
-                    || group.member.directory().sizes().changes / FULL_FACTOR > changes_max)
+                    || group.server.member().directory().sizes().changes / FULL_FACTOR
+                        > changes_max)
         };
         while is_stuffed(self) && self.wait(no_room("can't store more on", "this disk")).is_ok() {
             self.checkpoint()?;
@@ -156,7 +157,7 @@ impl Group {
 
     /// Whether there is enough in the log for a checkpoint.
     pub(super) fn is_log_long(&self) -> bool {
-        if self.log_bytes > self.member.limits().log_bytes_max {
+        if self.log_bytes > self.server.member().limits().log_bytes_max {
             return true;
         }
         // On a small disk, or on one that is nearly full.
@@ -167,10 +168,10 @@ impl Group {
 
     /// Lets go of records if there are too many.
     pub(super) fn release(&mut self) {
-        if self.member.directory().sizes().records > self.records_max {
-            self.member.release_all();
+        if self.server.member().directory().sizes().records > self.records_max {
+            self.server.release_all();
             // Not again and again for those that have to stay.
-            let left = self.member.directory().sizes().records;
+            let left = self.server.member().directory().sizes().records;
             self.records_max = self.records_max.max(2 * left);
         }
     }
@@ -189,7 +190,7 @@ impl Group {
             return Ok(());
         }
         if self.has_news() {
-            let Some(checkpoint) = self.member.checkpoint() else { return Ok(()) };
+            let Some(checkpoint) = self.server.checkpoint() else { return Ok(()) };
             // Else the store could know more than the log after a crash.
             self.patiently(|group| group.log.sync())?;
             self.store.save(checkpoint.mark, &checkpoint.state, checkpoint.changes)?;
@@ -199,19 +200,19 @@ impl Group {
         }
         self.log_bytes = 0;
         self.content.owe(0);
-        self.records_max = self.member.limits().records_max;
+        self.records_max = self.server.member().limits().records_max;
         Ok(())
     }
 
     /// All records as they are, if they are in the store.
     pub(super) fn survey(&self) -> Option<Result<Survey, String>> {
-        if !self.member.replica().is_member() {
+        if !self.server.member().replica().is_member() {
             let what = "this machine is no member of the group and has no records; run `croft fsck` on \
                         one that is (`croft status` shows which)";
             return Some(Err(what.into()));
         }
-        let outline = self.member.directory().outline().filter(|_| !self.has_news())?;
-        let members = self.member.replica().members().list().len();
+        let outline = self.server.member().directory().outline().filter(|_| !self.has_news())?;
+        let members = self.server.member().replica().members().list().len();
         Some(Ok(Survey { records: self.store.freeze(), outline, members }))
     }
 }

@@ -29,7 +29,7 @@ impl Door {
 
 impl Group {
     pub(super) fn on_invited(&self, pin: Pin, reply: &SyncSender<Answer>) {
-        let changes = self.member.replica().changes_since(pin.roll.epoch);
+        let changes = self.server.member().replica().changes_since(pin.roll.epoch);
         let members = self.peers.iter().flat_map(|peers| peers.members_at());
         let members = members.take(MEMBERS_MAX).collect();
         // Whoever waited may be gone.

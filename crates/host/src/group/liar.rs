@@ -4,7 +4,7 @@ use base::{Digest, Rng, SecretKey};
 use directory::{Command, message::Request};
 use group::{Decision, Message as Words, Roll, Seal, Seat};
 use lease::message::{Up, Upward};
-use node::Order;
+use node::{Member, Order};
 use vice::{Lie, Vice};
 use wire::{About, Answer, Frame, Message, Query, Word};
 
@@ -156,7 +156,7 @@ impl Liar {
 impl Group {
     /// From now on it lies.
     pub(super) fn corrupt(&mut self, corruption: Corruption) {
-        let liar = Liar::new(corruption, &self.member);
+        let liar = Liar::new(corruption, self.server.member());
         if let Some(peers) = &mut self.peers {
             peers.misanswer();
             peers.liar = Some(liar.into());
@@ -170,7 +170,7 @@ impl Group {
         let Ok(Frame::Group(about, Message::Member(words))) = wire::decode(bytes) else {
             return true;
         };
-        let replica = self.member.replica();
+        let replica = self.server.member().replica();
         let (tip, time) = (replica.tip(), replica.time(self.clock.now()));
         let mut liar = liar.borrow_mut();
         let Liar { vice, seat, notary, roll, .. } = &mut *liar;

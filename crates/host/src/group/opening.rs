@@ -1,17 +1,27 @@
 //! How the group's thread begins: from its log and its store, with the machines that it knew.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use base::Machine;
-use group::Tip;
+use group::{Ed25519, Tip};
 use lease::Policy;
-use node::{Base, Input, Limits, Recovery, Settings};
-use overlay::Renewer;
-
-use super::{Decreeing, Group, Mailbox, Peers, Post, SENT_AWAY, Stored, announce, terms};
-use crate::{
-    Content, Failure, Log, Neighbours, Store, ballast::Ballast, cell::Membership, clock::Clock, key,
+use node::{
+    Base, Limits, Recovery, Server, Settings,
+    server::{Input, Others},
 };
+use wire::Ear;
+
+use super::{Group, Mailbox, Peers, Post, SENT_AWAY, Stored, decreeing, terms};
+use crate::{
+    Content, Failure, Log, Neighbours, Store,
+    ballast::Ballast,
+    cell::{Membership, seconds_now},
+    clock::Clock,
+    key,
+};
+
+/// A client asks again, and then all, after this time.
+const REPEAT: Duration = Duration::from_millis(500);
 
 /// What a crash had torn when the machine was started, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -69,50 +79,56 @@ impl Group {
                 absent = recovery.supply(store.load(&wanted)?);
             }
         }
-        let mut out = Vec::new();
-        let mut member = recovery.finish(&mut out);
+        let mut wanted = Vec::new();
+        let member = recovery.finish(&mut wanted);
         if member.book().is_revoked(&me.0) {
             return Err(Failure::Unfit(SENT_AWAY.into()));
         }
         let join = membership.own_join(&key);
-        let authority = membership.authority;
-        let decreeing = match membership.listen {
-            Some(_) => Some(Decreeing::open(home, authority, me.0)?),
-            None => None,
-        };
         let known = member.book().client(&me.0).and_then(|client| member.book().machine(client));
         let expires = join.certificate.verify(&membership.authority, 0).map(|good| good.expires);
         let has_moved = known.is_none_or(|known| {
             known.whereabouts.addresses != join.whereabouts.addresses
                 || expires.is_ok_and(|expires| expires > known.expires)
         });
-        let is_alone = member.replica().is_alone();
-        if is_alone && has_moved {
-            // Whoever founds a cell is the first to join it.
-            member.step(clock.now(), Input::Join(Box::new(join.clone())), &mut out);
-        }
-        let peers = match membership.listen {
+        // Whoever founds a cell is the first to join it.
+        let has_news = !member.replica().is_alone() || has_moved;
+        let (peers, others) = match membership.listen {
             Some(bind) => {
-                let mail_back = Arc::clone(&inbox);
-                let (inbox, content) = (Arc::clone(&inbox), Arc::clone(&content));
-                let beside = Arc::clone(&neighbours);
-                let mail = (inbox, limits);
+                let decrees = decreeing::open(home, membership.authority, me.0)?;
+                let (roll, notary) = (membership.roll.clone(), Ed25519::new(key.clone()));
+                let ear = Ear::new(me.1, membership.charter(), roll, notary, REPEAT);
+                let ear = ear.ok_or_else(|| {
+                    let what = "the members of the group are none; put `cell` back from a copy";
+                    Failure::Unfit(what.into())
+                })?;
+                let (authority, founder) = (membership.authority, membership.founder.key);
+                let gone = decreeing::gone(&decrees);
+                let machines = membership.machines.iter().map(|machine| machine.key);
+                let machines = machines.filter(|key| !gone.contains(key)).collect();
+                let expires = membership.expires()?;
+                let (mail, content) = (Arc::clone(&inbox), Arc::clone(&content));
                 let mut peers = Peers::start(home, membership, bind, mail, content, neighbours)?;
-                let gone = decreeing.iter().flat_map(Decreeing::gone);
-                gone.for_each(|key| peers.send_away(&key));
-                if has_moved || !is_alone {
-                    announce::announce(peers.lookout(), beside, mail_back, join, None);
-                }
-                Some(peers)
+                gone.iter().for_each(|key| peers.send_away(key));
+                (Some(peers), Some(Others { ear, authority, founder, decrees, machines, expires }))
             }
-            None => None,
+            None => (None, None),
         };
+        let (now, mut out) = (clock.now(), Vec::new());
+        let mut server = Server::new(me, member, others);
+        server.step(now, Input::Seconds(seconds_now()), &mut out);
+        server.begin(now, wanted, &mut out);
+        if has_news {
+            server.step(now, Input::Own { join: Box::new(join), token: None }, &mut out);
+        }
         let standing = Arc::default();
         let mut group = Group {
-            member,
+            server,
             me,
             peers,
-            decreeing,
+            replies: BTreeMap::new(),
+            token: 0,
+            home: home.into(),
             log,
             store,
             content,
@@ -129,7 +145,6 @@ impl Group {
             is_waiting: false,
             is_full: false,
             decided: (0, clock.now()),
-            renewer: Renewer::default(),
             rescuing: None,
             is_passed_over: false,
             fork_told: 0,
@@ -138,7 +153,7 @@ impl Group {
         group.make_room();
         group.follow(out, &mut Vec::new())?;
         group.read_book();
-        group.read_roll();
+        group.inbox.seat(group.server.seated());
         group.tell_standing();
         Ok(group)
     }

@@ -5,17 +5,18 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use base::{Digest, PublicKey};
-use group::{Ed25519, Roll};
+use group::Roll;
 use node::{
     Book,
     mailroom::{Kind, Sender},
+    server::Output,
 };
-use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer, Users};
-use wire::{Answer, Audience, Ear, Join, Neighbour, Query, Ticket, Whom};
+use overlay::{Consent, Patrons, Profile, Renewal, Renewer, Users};
+use wire::{Answer, Audience, Join, Neighbour, Query, Whom};
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
@@ -30,19 +31,12 @@ use crate::{
 
 use super::Post;
 
-/// A client asks again, and then all, after this time.
-const REPEAT: Duration = Duration::from_millis(500);
 /// Up to this size a frame counts as small.
 const URGENT_BYTES_MAX: usize = 64 << 10;
 /// How long whoever wants to join is kept waiting.
 const JOIN_MAX: Duration = Duration::from_secs(8);
 /// How long whoever asks how much this machine has is kept waiting.
 const SURVIVOR_MAX: Duration = Duration::from_secs(3);
-/// After so long without a word that can be believed all machines are asked who the members are, and again after
-/// as long.
-const UNHEARD: Duration = Duration::from_secs(5);
-/// The most machines that are asked.
-const ASKED_MAX: usize = 64;
 
 /// The other machines.
 pub(crate) struct Peers {
@@ -50,18 +44,10 @@ pub(crate) struct Peers {
     membership: Membership,
     /// When this machine's certificate expires, in seconds since 1970.
     expires: u64,
-    /// Who waits until then to hear whether a machine has joined. At most `joining_max`. These go before the
-    /// network, which waits for them.
-    joining: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
-    /// Who waits until then to hear what came of the authority's word on somebody. At most `joining_max`.
-    decreeing: BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
     network: Arc<Network>,
     neighbours: Arc<Neighbours>,
     /// When to look next for certificates that have expired, in seconds since 1970.
     expires_next: u64,
-    ear: Ear<Ed25519>,
-    /// When all machines were last asked who the members are.
-    asked_at: Option<base::Instant>,
     door: Arc<Door>,
     /// Says other things instead, in tests.
     #[cfg(test)]
@@ -71,7 +57,6 @@ pub(crate) struct Peers {
 /// Lets in who is of the cell, and passes on what they say.
 pub(super) struct Door {
     inbox: Arc<Mailbox<Post>>,
-    limits: node::Limits,
     content: Arc<Content>,
     neighbours: Arc<Neighbours>,
     /// Where this machine lives.
@@ -283,29 +268,22 @@ impl Peers {
         directory: &Path,
         membership: Membership,
         bind: SocketAddr,
-        (inbox, limits): (Arc<Mailbox<Post>>, node::Limits),
+        inbox: Arc<Mailbox<Post>>,
         content: Arc<Content>,
         neighbours: Arc<Neighbours>,
     ) -> Result<Peers, Failure> {
         let key = key::read(&directory.join("key"))?;
-        let (client, charter) = (membership.client, membership.charter());
-        let expires = membership.expires()?;
-        let ear =
-            Ear::new(client, charter, membership.roll.clone(), Ed25519::new(key.clone()), REPEAT);
-        let ear = ear.ok_or_else(|| {
-            Failure::Unfit("the members of the group are none; put `cell` back from a copy".into())
-        })?;
+        let (group, expires) = (membership.group(), membership.expires()?);
         let (known, gone) = (Mutex::default(), Mutex::default());
         let beside = Arc::clone(&neighbours);
         let door = Arc::new(Door {
             inbox,
-            limits,
             content,
             neighbours: beside,
             directory: directory.into(),
             issuer: issuer_path(directory),
             authority: membership.authority,
-            group: charter.group,
+            group,
             known,
             gone,
             looking: Mutex::default(),
@@ -315,18 +293,14 @@ impl Peers {
         let settings = NetworkSettings { key, bind, limits: Limits::default() };
         let reception = Arc::clone(&door) as Arc<dyn Reception>;
         let network = Arc::new(Network::start(settings, reception)?);
-        neighbours.meet(&network, charter.group);
+        neighbours.meet(&network, group);
         let peers = Peers {
             directory: directory.into(),
             membership,
             expires,
-            joining: BTreeMap::new(),
-            decreeing: BTreeMap::new(),
             network,
             neighbours,
             expires_next: 0,
-            ear,
-            asked_at: None,
             door,
             #[cfg(test)]
             liar: None,
@@ -344,11 +318,6 @@ impl Peers {
         self.network.address()
     }
 
-    /// The other machines, for whoever asks them.
-    pub(super) fn neighbours(&self) -> Arc<Neighbours> {
-        Arc::clone(&self.neighbours)
-    }
-
     /// Who shows how the network stands.
     pub(super) fn lookout(&self) -> Lookout {
         self.network.lookout()
@@ -359,21 +328,18 @@ impl Peers {
         self.network.know(key, addresses);
     }
 
-    pub(super) fn ear(&mut self) -> &mut Ear<Ed25519> {
-        &mut self.ear
-    }
-
-    /// If no member was heard for long, asks everybody else: they may be others by now, and whoever knows can show
-    /// it.
-    pub(super) fn ask_around(&mut self, now: base::Instant) {
-        let is_asked = self.asked_at.is_some_and(|at| now.since(at) < UNHEARD);
-        if is_asked || !self.ear.is_unheard(now, UNHEARD) {
-            return;
-        }
-        self.asked_at = Some(now);
-        let whose = self.ear.whose();
-        for Neighbour { key, .. } in self.membership.machines.iter().take(ASKED_MAX) {
-            self.send(key, whose.clone());
+    /// Does what the server wants done that is about other machines.
+    pub(super) fn follow(&mut self, output: Output) {
+        match output {
+            Output::Send { to, bytes } => self.send(&to, bytes),
+            Output::SendAll(bytes) => {
+                self.network.connected().iter().for_each(|to| self.send(to, bytes.clone()));
+            }
+            Output::Moved(join) => self.on_moved(&join),
+            Output::Gone(key) => self.send_away(&key),
+            Output::Serve(users) => self.serve(users),
+            Output::Roll(roll) => self.read_roll(roll),
+            other => unreachable!("that is not about other machines: {other:?}"),
         }
     }
 
@@ -399,36 +365,6 @@ impl Peers {
         };
         // What does not get through is said again by whoever means it.
         _ = self.network.send(to, lane, bytes);
-    }
-
-    /// Somebody wants to join, and waits for the answer. Whether there is room for one more.
-    pub(super) fn await_join(&mut self, join: &Join, reply: SyncSender<Answer>) -> bool {
-        let count_max = self.door.limits.joining_max;
-        wait(&mut self.joining, *join.certificate.machine(), reply, count_max)
-    }
-
-    /// Somebody passes on what the authority says, and waits for the answer. Whether there is room for one more.
-    pub(super) fn await_decree(&mut self, decree: &Decree, reply: SyncSender<Answer>) -> bool {
-        match decree.verify(&self.membership.authority) {
-            Ok(subject) => wait(&mut self.decreeing, subject, reply, self.door.limits.joining_max),
-            Err(refused) => {
-                _ = reply.try_send(Answer::Refused(refused.to_string()));
-                false
-            }
-        }
-    }
-
-    /// What the authority has said of somebody holds, or does not.
-    pub(super) fn on_decreed(
-        &mut self,
-        subject: &PublicKey,
-        outcome: Result<(), overlay::Refused>,
-    ) {
-        if let Some((reply, _)) = self.decreeing.remove(subject) {
-            let refused = |refused: overlay::Refused| Answer::Refused(refused.to_string());
-            // Whoever waited may be gone.
-            _ = reply.try_send(outcome.map_or_else(refused, |()| Answer::Decreed));
-        }
     }
 
     /// A user has agreed that this machine acts for them: what it has to say of itself now.
@@ -464,11 +400,6 @@ impl Peers {
         members.flat_map(|member| member.addresses.iter().copied())
     }
 
-    /// Who has founded the cell.
-    pub(super) fn founder(&self) -> PublicKey {
-        self.membership.founder.key
-    }
-
     /// Where an issuer's key is, if it is here.
     pub(super) fn issuer_path(&self) -> PathBuf {
         self.door.issuer.clone()
@@ -495,7 +426,7 @@ impl Peers {
     }
 
     /// The machine acts for these users from now on.
-    pub(super) fn serve(&mut self, users: Option<Vec<Profile>>) {
+    fn serve(&mut self, users: Option<Vec<Profile>>) {
         self.neighbours.serve_users(users.clone());
         if users != self.membership.users {
             self.membership.users = users;
@@ -504,7 +435,7 @@ impl Peers {
     }
 
     /// A machine that may be known says where it is, itself: nobody else could have asked to join with its key.
-    pub(super) fn on_moved(&mut self, join: &Join) {
+    fn on_moved(&mut self, join: &Join) {
         let (key, addresses) = (join.certificate.machine(), &join.whereabouts.addresses);
         let mut machines = self.membership.machines.iter_mut();
         let Some(machine) = machines.find(|machine| machine.key == *key) else { return };
@@ -513,36 +444,6 @@ impl Peers {
             self.network.know(key, addresses);
             self.neighbours.read_book(self.membership.machines.iter().cloned());
             self.save();
-        }
-    }
-
-    /// A machine has joined, or may not.
-    pub(super) fn on_joined(
-        &mut self,
-        machine: &PublicKey,
-        outcome: Result<lease::Client, overlay::Refused>,
-        book: &Book,
-    ) {
-        let answer = match outcome {
-            Err(refused) => Answer::Refused(refused.to_string()),
-            Ok(client) => {
-                let is_other = |(other, machine): &(_, &node::Machine)| {
-                    *other != client && !book.is_revoked(&machine.key)
-                };
-                let others = book.machines().filter(is_other);
-                let others = others.map(|(client, machine)| book.neighbour(client, machine));
-                let users = book.machine(client).map(|machine| book.served(machine));
-                let users = users.unwrap_or_else(|| Some(Vec::new()));
-                if client == self.membership.client {
-                    // Whoever waits for the answer may want something done at once.
-                    self.serve(users.clone());
-                }
-                Answer::Joined(Box::new(Ticket { client, machines: others.collect(), users }))
-            }
-        };
-        if let Some((reply, _)) = self.joining.remove(machine) {
-            // Whoever waited may be gone.
-            _ = reply.try_send(answer);
         }
     }
 
@@ -580,16 +481,6 @@ impl Peers {
         }
     }
 
-    /// The other machines that are known, and the members.
-    pub(super) fn cell(&self) -> (&[Neighbour], &Roll) {
-        (&self.membership.machines, &self.membership.roll)
-    }
-
-    /// With whom there is a connection.
-    pub(super) fn connected(&self) -> Vec<PublicKey> {
-        self.network.connected()
-    }
-
     /// A machine is of the cell no more, or a user.
     pub(super) fn send_away(&mut self, key: &PublicKey) {
         let was_known = self.door.known().remove(key).is_some();
@@ -621,14 +512,11 @@ impl Peers {
         self.network.reconsider();
     }
 
-    /// The members are others, or may be.
-    pub(super) fn read_roll(&mut self) {
-        let roll = self.ear.roll();
-        if (roll.epoch, &roll.seats) != (self.membership.roll.epoch, &self.membership.roll.seats) {
-            self.neighbours.read_members(&roll);
-            self.membership.roll = roll;
-            self.save();
-        }
+    /// The members are others now.
+    fn read_roll(&mut self, roll: Roll) {
+        self.neighbours.read_members(&roll);
+        self.membership.roll = roll;
+        self.save();
     }
 
     /// What is not saved is found out again after the next start, if only by asking more.
@@ -637,23 +525,4 @@ impl Peers {
             eprintln!("croft: {failure}; going on without");
         }
     }
-}
-
-/// Notes who waits for what comes of a machine. Whether there is room for one more.
-fn wait(
-    waiting: &mut BTreeMap<PublicKey, (SyncSender<Answer>, Instant)>,
-    machine: PublicKey,
-    reply: SyncSender<Answer>,
-    count_max: usize,
-) -> bool {
-    let now = Instant::now();
-    waiting.retain(|_, (_, until)| *until > now);
-    let has_room = waiting.len() < count_max;
-    if has_room {
-        waiting.insert(machine, (reply, now + JOIN_MAX));
-    } else {
-        let what = "too many machines join or leave at once; try again in a moment".to_owned();
-        _ = reply.try_send(Answer::Refused(what));
-    }
-    has_room
 }

@@ -1,14 +1,16 @@
-//! How the certificate of this machine is renewed: it asks in time, whoever has an issuer's key answers, and the
-//! group hears of it as of anything else that a machine shows.
+//! How other machines are asked out of turn, and how the certificate of this one is renewed.
 
-use std::{sync::Arc, thread, time::Duration};
+use std::{path::Path, sync::Arc, thread, time::Duration};
 
-use base::{Machine as _, PublicKey};
-use node::{Input, Output, mailroom::Kind};
+use base::PublicKey;
+use node::{
+    mailroom::Kind,
+    server::{Input, Output, Token},
+};
 use overlay::Renewal;
 use wire::{Answer, Query};
 
-use crate::{Neighbours, cell::Membership, net::Lookout};
+use crate::{Failure, Neighbours, cell::Membership, net::Lookout};
 
 use super::{Group, Post};
 
@@ -18,27 +20,20 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const ASKED_MAX: usize = 64;
 
 impl Group {
-    /// Asks for a renewal when it is time, at this moment in seconds since 1970.
-    pub(super) fn renew_in_time(&mut self, now: u64) {
+    /// Asks a machine, or this one, in a thread of its own: the answer comes by the mailbox.
+    pub(super) fn ask(&self, token: Token, to: PublicKey, query: Query) {
         let Some(peers) = &self.peers else { return };
-        if !self.renewer.asks(peers.expires(), now) {
-            return;
-        }
-        let (lookout, neighbours, founder) = (peers.lookout(), peers.neighbours(), peers.founder());
-        let (inbox, me) = (Arc::clone(&self.inbox), self.me.0);
+        let (lookout, inbox, is_this) = (peers.lookout(), Arc::clone(&self.inbox), to == self.me.0);
         let (issuer, authority) = (peers.issuer_path(), peers.authority());
         thread::spawn(move || {
-            let renewal = match issuer.exists() {
-                true => Membership::renewal(&issuer, &authority, me)
-                    .inspect_err(|failure| {
-                        eprintln!("croft: the certificate is not renewed: {failure}")
-                    })
-                    .ok(),
-                false => ask_around(&lookout, &neighbours, founder),
+            let answer = match is_this {
+                true => renew_here(&issuer, &authority, to),
+                false => lookout
+                    .ask(&to, wire::encode(&query), PATIENCE)
+                    .and_then(|bytes| wire::decode(&bytes).ok()),
             };
-            if let Some(renewal) = renewal {
-                inbox.post(Kind::Word, Post::Renewed(renewal));
-            }
+            // If there is no room, it counts as not answered in time.
+            inbox.post(Kind::Word, Post::Answered { token, answer: answer.map(Box::new) });
         });
     }
 
@@ -46,14 +41,21 @@ impl Group {
     pub(super) fn on_renewed(&mut self, renewal: Renewal, out: &mut Vec<Output>) {
         let Some(peers) = &mut self.peers else { return };
         match peers.renew(renewal) {
-            Ok(Some(join)) if self.member.replica().is_member() => {
-                self.member.step(self.clock.now(), Input::Join(Box::new(join)), out);
-            }
-            Ok(Some(join)) => self.announce(join, None),
+            Ok(Some(join)) => self.step(Input::Own { join: Box::new(join), token: None }, out),
             Ok(None) => {}
             Err(failure) => eprintln!("croft: the certificate is not renewed: {failure}"),
         }
     }
+}
+
+/// Renews the certificate of this machine, if an issuer's key is here.
+fn renew_here(issuer: &Path, authority: &PublicKey, me: PublicKey) -> Option<Answer> {
+    if !issuer.exists() {
+        return None;
+    }
+    let renewal = Membership::renewal(issuer, authority, me);
+    let said = |failure: &Failure| eprintln!("croft: the certificate is not renewed: {failure}");
+    Some(Answer::Renewed(Box::new(renewal.inspect_err(said).ok()?)))
 }
 
 /// Asks the other machines for a renewal, the one that has founded the cell first: some of them may have an

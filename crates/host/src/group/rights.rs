@@ -18,12 +18,12 @@ impl Group {
         serial: u64,
         file: &FileId,
     ) -> Result<Answer, Failure> {
-        if !self.member.replica().is_member() {
+        if !self.server.member().replica().is_member() {
             return Ok(Answer::Refused(
                 "this machine has no vote; ask a member of the group".into(),
             ));
         }
-        let (book, directory) = (self.member.book(), self.member.directory());
+        let (book, directory) = (self.server.member().book(), self.server.member().directory());
         let client = book.client(machine).filter(|_| !book.is_revoked(machine));
         let users = client.and_then(|client| directory.users(client)).cloned();
         let users = users.unwrap_or_else(|| Users::These(BTreeMap::new()));

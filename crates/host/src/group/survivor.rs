@@ -3,17 +3,16 @@
 
 use std::sync::mpsc::SyncSender;
 
-use base::{Machine as _, PublicKey};
-use group::{Decision, Rescue, Sealed};
-use node::{Input, Output};
-use wire::{Answer, Message, Survivor};
+use group::{Rescue, Sealed};
+use node::server::{Input, Output};
+use wire::{Answer, Survivor};
 
-use super::{Group, standing::ForkStanding};
+use super::{Group, MemberInput, standing::ForkStanding};
 
 impl Group {
     /// How much this machine has.
     pub(super) fn survivor(&self) -> Survivor {
-        let (now, replica) = (self.clock.now(), self.member.replica());
+        let (now, replica) = (self.clock.now(), self.server.member().replica());
         let known = replica.last_rescue().map_or(replica.tip().height, |rescue| rescue.height);
         // Whoever was passed over knows who goes on, and no more.
         let survivor = replica.last_rescue().and_then(|rescue| rescue.rescue());
@@ -24,7 +23,7 @@ impl Group {
         };
         Survivor {
             reach: replica.reach(),
-            has_state: self.member.book().client(&self.me.0).is_some(),
+            has_state: self.server.member().book().client(&self.me.0).is_some(),
             number: Rescue::number_at(known.max(replica.tip().height)),
             epoch: replica.epoch_known(),
             members: members.iter().map(|seat| seat.key).collect(),
@@ -40,7 +39,7 @@ impl Group {
 
     /// Notes when something was last decided.
     pub(super) fn note_decided(&mut self) {
-        let height = self.member.replica().tip().height;
+        let height = self.server.member().replica().tip().height;
         if height != self.decided.0 {
             self.decided = (height, self.clock.now());
         }
@@ -54,8 +53,8 @@ impl Group {
         out: &mut Vec<Output>,
     ) {
         let decision = rescue.decision();
-        self.member.step(self.clock.now(), Input::Rescue(rescue), out);
-        if self.member.replica().tip().lineage.rescue() == Some(&decision) {
+        self.step(Input::Member(MemberInput::Rescue(rescue)), out);
+        if self.server.member().replica().tip().lineage.rescue() == Some(&decision) {
             self.rescuing = Some(reply);
         } else {
             let what = "something was decided meanwhile, or this machine was passed over; look at \
@@ -80,8 +79,8 @@ impl Group {
 
     /// Whoever runs this machine wants the rescue obeyed that it hesitates to obey.
     pub(super) fn on_obey(&mut self, reply: &SyncSender<Answer>, out: &mut Vec<Output>) {
-        let is_due = self.member.replica().hesitation().is_some();
-        self.member.step(self.clock.now(), Input::Obey, out);
+        let is_due = self.server.member().replica().hesitation().is_some();
+        self.step(Input::Member(MemberInput::Obey), out);
         let what = "this machine has not heard of a recovery that it does not follow already; run `croft recover` \
                     where the survivor is, or wait until this one is connected with it";
         // Whoever asked may be gone.
@@ -91,26 +90,9 @@ impl Group {
         });
     }
 
-    /// Somebody shows how the members have changed: the client on this machine has to know, and so has its
-    /// member, who may have been passed over, and finds out for both whether a rescue is to be obeyed.
-    pub(super) fn on_changes(&mut self, changes: Vec<Decision>, out: &mut Vec<Output>) {
-        let Some(peers) = &mut self.peers else { return };
-        peers.ear().on_changes(&changes);
-        self.member.step(self.clock.now(), Input::Changes(changes), out);
-    }
-
-    /// Whoever says where it is may have been away for long, and know only members that are gone.
-    pub(super) fn show_rescue(&self, to: &PublicKey) {
-        if let (Some(peers), Some(rescue)) = (&self.peers, self.member.replica().last_rescue()) {
-            let since = rescue.height;
-            let changes = self.member.replica().changes_since(since);
-            peers.send(to, self.member.about().encode(Message::Changes(changes)));
-        }
-    }
-
     /// Says once that others go on without this machine's vote.
     pub(super) fn tell_passed_over(&mut self) {
-        let replica = self.member.replica();
+        let replica = self.server.member().replica();
         let is_passed_over = replica.is_passed_over();
         if is_passed_over && !self.is_passed_over {
             let number = replica.last_rescue().map_or(0, |rescue| Rescue::number_at(rescue.height));
@@ -124,7 +106,7 @@ impl Group {
 
     /// Says once that somebody shows a recovery that is not followed.
     pub(super) fn tell_fork(&mut self) {
-        let fork = ForkStanding::of(self.member.replica()).filter(|fork| fork.is_refuted);
+        let fork = ForkStanding::of(self.server.member().replica()).filter(|fork| fork.is_refuted);
         let number = fork.as_ref().map_or(0, |fork| fork.rescue.number);
         if number > self.fork_told {
             eprintln!(

@@ -39,13 +39,13 @@ impl Home {
 impl Group {
     fn admit(&mut self, client: u32) -> Result<(), Failure> {
         let mut out = Vec::new();
-        let input = Input::Admit { client: Client(client), users: Users::Any };
-        self.member.step(self.clock.now(), input, &mut out);
+        let input = MemberInput::Admit { client: Client(client), users: Users::Any };
+        self.step(Input::Member(input), &mut out);
         self.follow(out, &mut Vec::new())
     }
 
     fn record_count(&self) -> usize {
-        self.member.directory().sizes().records
+        self.server.member().directory().sizes().records
     }
 
     fn told(&self) -> Standing {
@@ -65,11 +65,13 @@ fn a_full_disk_takes_the_ballast_then_holds_everything_up_and_nothing_is_lost() 
     group.log.be_full_for(1);
     group.admit(3).unwrap();
     assert!(!group.told().is_full, "it is over");
-    let height = group.member.height();
+    let height = group.server.member().height();
     drop(group);
     let group = home.open();
-    assert_eq!(group.member.height(), height);
-    assert!([1, 2, 3].into_iter().all(|client| group.member.directory().hears(Client(client))));
+    assert_eq!(group.server.member().height(), height);
+    assert!(
+        [1, 2, 3].into_iter().all(|client| group.server.member().directory().hears(Client(client)))
+    );
 }
 
 #[test]

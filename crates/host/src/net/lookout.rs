@@ -46,11 +46,6 @@ impl Lookout {
         lines.iter().any(|line| line.contains(words))
     }
 
-    /// Whether the network is there.
-    pub(crate) fn is_there(&self) -> bool {
-        self.hub.strong_count() > 0
-    }
-
     /// From now on it is told there whom the network can't reach.
     pub(crate) fn report(&self, missing: Missing) {
         if let Some(hub) = self.hub.upgrade() {
