@@ -120,6 +120,12 @@ static RUNS: &[Run] = &[
         words: "env CROFT_JOINS=200 cargo test --release -p host --lib as_many_machines -- --nocapture",
     },
     Run {
+        name: "joins-processes",
+        shows: "the same with 200 processes of `croft join -` that nobody attends to",
+        needs: &[],
+        words: "env CROFT_JOINS=200 cargo test --release -p cli --test mounted as_many_processes -- --nocapture",
+    },
+    Run {
         name: "models",
         shows: "leases are safe in every schedule of two clients, to a greater depth",
         needs: &[],

@@ -39,10 +39,12 @@ mod power;
 
 mod bank;
 mod ends;
+mod joined;
 mod nearby;
 mod network;
 mod racing;
 mod recovered;
+mod revoked;
 mod several;
 mod spread;
 mod staff;

@@ -5,7 +5,8 @@ use std::fs;
 use crate::{
     cell::{Cell, Scratch, can_mount, text},
     several::names,
-    spread::until,
+    spread::{Spread, until},
+    wires::Wires,
 };
 
 fn status(cell: &Cell) -> String {
@@ -69,4 +70,47 @@ fn a_cell_that_has_lost_two_of_four_machines_is_recovered_and_goes_on() {
     cells[from].restart(&[]);
     assert_eq!(names(&cells[from].path), ["after", "again", "before"]);
     cells[from].stop();
+}
+
+#[test]
+fn a_recovery_while_a_quorum_was_only_cut_off_is_a_fork_that_people_see_and_end() {
+    let Some(wires) = can_mount().then(|| Wires::real(4)).flatten() else { return };
+    let mut spread = Spread::new(wires, 4);
+    fs::create_dir(spread.at(2, "before")).unwrap();
+    fs::File::open(spread.at(2, "before")).unwrap().sync_all().unwrap();
+    spread.let_others();
+    // Two are cut off from everybody, and the owner of the root key believes one of them to be all that is left.
+    for machine in [2, 3] {
+        spread.wires.cut(machine);
+    }
+    until("nothing is decided", || status(&spread.machines[2]).contains("stalled"));
+    let root = spread.machines[0].home.with_extension("root");
+    let words = ["recover", "--root", root.to_str().unwrap(), "--accept-loss"];
+    let output = spread.machines[2].ask(&words);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for machine in [2, 3] {
+        spread.wires.heal(machine);
+    }
+    // The other three are enough to decide: they do not follow, and go on.
+    let others = [0, 1, 3];
+    let fork = "it is not followed here, since so many members answer that they decide";
+    for machine in others {
+        let cell = &spread.machines[machine];
+        until("the fork is seen", || status(cell).contains(fork));
+        let advice = text(&cell.ask(&["doctor"]).stdout);
+        assert!(advice.contains("somebody else has had the root key"), "{advice}");
+    }
+    assert!(status(&spread.machines[2]).contains("recovered   once"));
+    fs::create_dir(spread.at(1, "by-the-others")).unwrap();
+    assert_eq!(names(&spread.machines[0].path), ["before", "by-the-others"]);
+    // People have them follow, and there is one group again.
+    for machine in others {
+        let output = spread.machines[machine].ask(&["recover", "--obey"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let is_one = |cell: &Cell| {
+        let said = status(cell);
+        said.contains("of 4 members") && said.contains("after recovery 1") && !said.contains("fork")
+    };
+    until("there is one group again", || spread.machines.iter().all(is_one));
 }

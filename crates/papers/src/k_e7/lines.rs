@@ -157,6 +157,7 @@ pub fn downloads(pastry: &Pastry, bandwidths: &[f64], load: Load, rng: &mut Rng)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::k_e7::pastry::View;
 
     #[test]
     fn a_line_takes_one_after_the_other_and_no_more_than_its_queue() {
@@ -174,7 +175,7 @@ mod tests {
         let check = |bandwidth: f64, seconds| {
             let bandwidths = vec![bandwidth; 32];
             let mut rng = Rng::new(1);
-            let pastry = Pastry::new(&bandwidths, 1, &mut rng);
+            let pastry = Pastry::new(&bandwidths, 1, View::Ring, &mut rng);
             let load = Load { octets: 8_192.0, seconds };
             downloads(&pastry, &bandwidths, load, &mut rng)
         };

@@ -47,7 +47,7 @@ pub(crate) const MARKS: &[&str] = &[
 
 const BELIEVED: &str = "an answer is believed";
 const DECIDED: &str = "a height is decided";
-const OUTGROWN: &str = "whoever was alone at first lies, and is not alone any more";
+pub(crate) const OUTGROWN: &str = "whoever was alone at first lies, and is not alone any more";
 const GREW: &str = "one becomes four, seven and four again";
 
 /// So long after the faults have ended, or after it was asked for, everything is answered (B5).

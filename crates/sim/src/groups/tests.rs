@@ -4,7 +4,11 @@ mod leaders;
 mod mutants;
 mod quiet;
 
-use super::{run, run::MARKS, run_twins};
+use super::{
+    run,
+    run::{MARKS, OUTGROWN},
+    run_twins,
+};
 use crate::Summary;
 
 /// As many seeds run in every check; `croft simulate` runs more.
@@ -19,6 +23,13 @@ fn a_hundred_seeds_are_clean_and_pass_every_mark() {
     }
     assert_eq!(summary.marks.missed().collect::<Vec<_>>(), Vec::<&str>::new());
     assert_eq!(summary.marks.iter().count(), MARKS.len(), "an unnamed mark was passed");
+    assert!(outgrown(&summary) >= 10, "few founders lie: {}", outgrown(&summary));
+}
+
+/// In how many seeds a founder that lies came to be one of several.
+fn outgrown(summary: &Summary) -> u64 {
+    let mut marks = summary.marks.iter().filter(|(mark, _)| *mark == OUTGROWN);
+    marks.next().map_or(0, |(_, passed)| passed)
 }
 
 #[test]
@@ -28,6 +39,7 @@ fn a_thousand_short_worlds_with_twins_are_clean() {
         summary.add(seed, &run_twins(seed));
         assert!(summary.is_clean(), "{:?}", summary.failure);
     }
+    assert!(outgrown(&summary) >= 50, "few founders are two: {}", outgrown(&summary));
 }
 
 #[test]
