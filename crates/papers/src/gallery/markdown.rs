@@ -54,7 +54,7 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
         writeln!(out, "- {ids}: {why}")?;
     }
     if !gallery.missing().is_empty() {
-        writeln!(out, "\nNot in this run: {}.", gallery.missing())?;
+        writeln!(out, "\nNot run here: {}.", gallery.missing())?;
     }
     gallery.entries.iter().try_for_each(|entry| section(entry, out))
 }

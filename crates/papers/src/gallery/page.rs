@@ -66,7 +66,7 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
     }
     writeln!(out, "</ul>")?;
     if !gallery.missing().is_empty() {
-        writeln!(out, "<p>Not in this run: {}.</p>", escape(&gallery.missing()))?;
+        writeln!(out, "<p>Not run here: {}.</p>", escape(&gallery.missing()))?;
     }
     for entry in gallery.entries {
         section(entry, out)?;
