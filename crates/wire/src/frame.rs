@@ -10,6 +10,7 @@ use crate::{envelope::VERSION, word::Word};
 
 /// What one machine says to another.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[expect(clippy::large_enum_variant, reason = "nearly every frame is one of the large ones")]
 pub enum Frame {
     /// To a group, from one, or among its members.
     Group(About, Message),

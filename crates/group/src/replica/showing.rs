@@ -11,7 +11,7 @@ use crate::{
     message::Message,
     point::Point,
     seal::{Notary, Seal, Sealable as _},
-    seat::Seat,
+    seat::{Seat, Seats},
 };
 
 /// A member to be that has shown what it has so often, and is none yet, shows what it has now: what it had may be
@@ -49,13 +49,28 @@ impl<N: Notary> Replica<N> {
         if count == 0 {
             return Some(Change::Enact { seats, point: None, ready: Vec::new() });
         }
-        self.points.iter().rev().find_map(|point| {
+        let few = Seats::new(seats.clone()).is_some_and(|to_be| self.are_too_few(&to_be));
+        let mut points =
+            self.points.iter().rev().filter(|point| !few || self.can_tell_since(point.height));
+        points.find_map(|point| {
             let seal = |seat: &Seat| Some((*seat, *self.ready.get(&(point.height, *seat))?));
             let ready: Vec<_> = self.tip.learners().filter_map(seal).collect();
             let are_due = ready.len() == count || self.wait_at.is_none();
             let is_due = are_due && self.tip.is_enough(ready.len());
             is_due.then(|| Change::Enact { seats: seats.clone(), point: Some(*point), ready })
         })
+    }
+
+    /// Whether fewer sit here than have to vouch for a state once these do.
+    fn are_too_few(&self, to_be: &Seats) -> bool {
+        self.members.list().len() < to_be.witnesses()
+    }
+
+    /// Whether somebody who has what was decided up to here can be told the rest decision by decision, one more
+    /// included. A state would be of no use to it if too few of those who sit there then could vouch for that.
+    fn can_tell_since(&self, height: u64) -> bool {
+        let count = self.tip.height.saturating_sub(height) as usize;
+        count < self.settings.recent_max && count <= self.recent.len()
     }
 
     /// Whether it has itself what those have shown who are to come with this batch.

@@ -111,3 +111,33 @@ fn members_who_slept_through_a_change_without_which_nothing_can_be_decided_are_b
         assert_eq!(world.members[&seat].state.len(), 31);
     }
 }
+
+#[test]
+fn whoever_is_alone_seats_nobody_whom_it_could_not_tell_what_came_since() {
+    let settings = Settings { checkpoint_every: 2, recent_max: 4, ..Settings::default() };
+    let mut world = World::<Wax>::sealed(settings, 1);
+    for number in 1..4 {
+        world.add(number, Tip::first(vec![seat(0)]).unwrap());
+    }
+    let mut wanted: Vec<Seat> = (0..4).map(seat).collect();
+    wanted.sort_unstable();
+    world.command(seat(0), 0);
+    world.down.insert(seat(1));
+    world.input(seat(0), Input::Wish(wanted.clone()));
+    world.run(millis(500));
+    assert_eq!(seats_of(&world), [seat(0)], "it waits for the third for a while");
+    // One of those that have shown what they have stays behind.
+    world.down.insert(seat(2));
+    for number in 1..20 {
+        world.command(seat(0), number);
+        world.run(millis(300));
+    }
+    world.down = [seat(3)].into();
+    world.run(Duration::from_secs(10));
+    world.command(seat(0), 20);
+    world.run(Duration::from_secs(10));
+    assert_eq!(seats_of(&world), wanted);
+    for number in 0..3 {
+        assert_eq!(world.members[&seat(number)].state.len(), 21, "{number}");
+    }
+}
