@@ -48,6 +48,7 @@ const RULES: &[Rule] = &[
     Rule { name: "sleeping-test", applies: rules::is_rust, check: rules::sleeping_test },
     Rule { name: "async", applies: rules::is_pure, check: rules::asynchronous },
     Rule { name: "fence", applies: rules::is_pure, check: rules::fence },
+    Rule { name: "clock", applies: rules::is_clockless, check: rules::clock },
     Rule { name: "one-fence", applies: rules::is_any, check: rules::one_fence },
     Rule { name: "unseen", applies: rules::is_pure, check: rules::unseen },
     Rule { name: "unsafe", applies: rules::is_rust, check: rules::unsafe_reason },

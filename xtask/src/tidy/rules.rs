@@ -20,6 +20,23 @@ const FENCE: &[&str] = &[
     "clippy::restriction",
 ];
 
+/// Shells in which one file alone may look at a clock or wait by it: elsewhere a moment is data.
+const CLOCKS: &[(&str, &str)] = &[("crates/mount/src/", "crates/mount/src/time.rs")];
+
+/// What looks at a clock, or waits by it.
+const CLOCK: &[&str] = &[
+    "Instant::now",
+    "SystemTime::now",
+    "elapsed",
+    "park",
+    "park_timeout",
+    "sleep",
+    "recv_timeout",
+    "wait_timeout",
+    "wait_timeout_while",
+    "yield_now",
+];
+
 /// Where somebody's own machine begins, in halves so that this file may stand under its own rule.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/", "work/"), concat!("/", "root/"), concat!("/", "home/")];
@@ -168,6 +185,21 @@ pub fn fence(file: &File) -> Vec<Finding> {
     find(file.code, "a pure crate can't open the determinism fence; see clippy.toml", |line| {
         FENCE.iter().any(|lint| contains_word(line, lint))
     })
+}
+
+/// Whether it is Rust of a shell that has one file for clocks, and not that one.
+pub fn is_clockless(path: &str) -> bool {
+    let is_fenced = |(folder, clock): &(&str, &str)| path.starts_with(folder) && path != *clock;
+    is_product(path) && CLOCKS.iter().any(is_fenced)
+}
+
+/// What decides when is told what time it is.
+pub fn clock(file: &File) -> Vec<Finding> {
+    find(
+        file.code,
+        "a clock, or a wait by one; that is for the crate's own file of those",
+        |line| CLOCK.iter().any(|word| contains_word(line, word)),
+    )
 }
 
 /// There is one fence: clippy takes the nearest of these files and forgets the others.

@@ -135,6 +135,18 @@ fn fence() {
 }
 
 #[test]
+fn clock() {
+    let mount = "crates/mount/src/tree/home.rs";
+    assert_eq!(lines("clock", mount, "use base::Instant;\nlet now = Instant::now();\n"), [2]);
+    assert_eq!(lines("clock", mount, "thread::park_timeout(pause);\nstart.elapsed();\n"), [1, 2]);
+    assert_eq!(lines("clock", mount, "queue.recv_timeout(x);\nlock.wait_timeout(y);\n"), [1, 2]);
+    assert_eq!(lines("clock", mount, "let now = time::now();\n// no park here\n"), NONE);
+    assert_eq!(lines("clock", "crates/mount/src/time.rs", "Instant::now()\n"), NONE);
+    assert_eq!(lines("clock", "crates/mount/src/tree/tests/files.rs", "Instant::now()\n"), NONE);
+    assert_eq!(lines("clock", SHELL, "Instant::now()\n"), NONE);
+}
+
+#[test]
 fn unsafe_reason() {
     assert_eq!(lines("unsafe", SHELL, "//! A.\n#![allow(unsafe_code)]\n"), [2]);
     let reasoned = "#[expect(\n    unsafe_code,\n    reason = \"mmap has no safe face\"\n)]\n";
