@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, decrees, files, floods, groups, leases};
+use crate::{Outcome, bytes, decrees, files, floods, groups, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,12 @@ pub const WORKLOADS: &[Workload] = &[
         about: "one group, one to four machines, people who use one tree in many ways",
         run: files::run,
         explain: files::explain,
+    },
+    Workload {
+        name: "bytes",
+        about: "one group, two to four machines, programs that read and write the same few files",
+        run: bytes::run,
+        explain: bytes::explain,
     },
     Workload {
         name: "cells",
