@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 
 use base::{Duration, Instant};
-use client::Ear;
 use group::{Decision, Roll};
 use lease::Client;
-use wire::{Slot, Word};
+use wire::{About, Ear, Slot, Word};
 
 use crate::{
     script::Script,
@@ -44,7 +43,7 @@ fn happen(
     let kind = script.byte()?;
     let (height, index) = (u64::from(script.byte()? % 32), u32::from(script.byte()? % 4));
     let (epoch, leader) = (1 + u64::from(kind >> 6), seat(usize::from(kind >> 4 & 7)));
-    let slot = Slot { epoch, height, index };
+    let slot = Slot { height, index };
     let (from, bytes) = match kind % 8 {
         from @ 0..=2 => (usize::from(from), truth(&slot)),
         3 => (LIAR, truth(&slot)),
@@ -65,8 +64,8 @@ fn happen(
         }
     };
     // The liar may speak from any epoch; the others know theirs.
-    let slot = if from == LIAR { slot } else { Slot { epoch: 1, ..slot } };
-    if let Some(heard) = ear.on_word(&seat(from).key, Word { slot, leader, bytes }) {
+    let about = About { group: group(), epoch: if from == LIAR { epoch } else { 1 } };
+    if let Some(heard) = ear.on_word(&seat(from).key, about, Word { slot, leader, bytes }) {
         assert_eq!(heard, truth(&slot), "a lie is believed");
         assert!(believed.insert((height, index)), "it is believed twice");
     }

@@ -11,12 +11,12 @@ mod checkpoint;
 mod codec;
 mod disk;
 mod ear;
-mod errand;
 mod file_id;
 mod locator;
 mod member;
 mod order;
 mod overlay;
+mod query;
 mod wire;
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ pub use checkpoint::checkpoint;
 pub use codec::codec;
 pub use disk::disk;
 pub use ear::ear;
-pub use errand::errand;
 pub use file_id::file_id;
 pub use member::member;
 pub use order::order;
+pub use query::query;

@@ -202,7 +202,7 @@ impl World {
         let late = Duration::from_millis(u64::from(script.byte()?) * 20);
         let commands = vec![script.bytes()?.to_vec(); usize::from(valid) % 3];
         let (leader, time) = (seat(LIAR), replica.time(self.now) + late);
-        let batch = Batch { leader, time, commands, change: None };
+        let batch = Batch::after(replica.tip(), leader, time, commands, None);
         let valid_round = (valid & 1 == 1).then_some(u32::from(valid) / 16);
         let value = batch.digest();
         let what = Proposal { height, round, value, valid_round, seat: leader };

@@ -3,7 +3,8 @@
 
 use base::{decode, encode};
 use lease::Name;
-use node::{Book, Join, Order, Whereabouts};
+use node::{Book, Order};
+use wire::{Join, Whereabouts};
 
 /// Reads the bytes as each of them; what is accepted must be written as the same bytes.
 pub fn order(bytes: &[u8]) {

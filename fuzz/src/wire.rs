@@ -1,11 +1,11 @@
-//! Whatever one machine may say to another: opened from canonical bytes, or refused.
+//! Whatever one machine may say to another: canonical bytes, or refused.
 
-use wire::{open, seal};
+use wire::{Frame, decode, encode};
 
-/// Opens the bytes as a message; what is accepted must seal to the same bytes.
+/// Reads the bytes as a frame; what is accepted must be written as the same bytes.
 pub fn wire(bytes: &[u8]) {
-    if let Ok(message) = open(bytes) {
-        assert_eq!(seal(&message), bytes, "a second encoding");
+    if let Ok(frame) = decode::<Frame>(bytes) {
+        assert_eq!(encode(&frame), bytes, "a second encoding");
     }
 }
 
@@ -20,16 +20,20 @@ mod tests {
         Name,
         message::{Up, Upward},
     };
-    use wire::Message;
+    use wire::{About, Message};
 
     use super::*;
+
+    fn about() -> About {
+        About { group: crate::wax::group(), epoch: 1 }
+    }
 
     fn rescue() -> Vec<u8> {
         let (key, time) = (base::PublicKey::from_bytes([1; 32]), Instant::from_secs(1));
         let seat = group::Seat { key, incarnation: 0 };
         let what = group::Rescue { number: 2, seat, height: 5, time, at: 8 };
         let rescue = group::Sealed { what, seal: group::Seal([9; 64]) };
-        seal(&Message::Changes(vec![rescue.decision()]))
+        about().encode(Message::Changes(vec![rescue.decision()]))
     }
 
     fn sample() -> Vec<u8> {
@@ -41,12 +45,12 @@ mod tests {
         let operations = vec![Operation { actor, time: 9, act }; 3];
         let lease = Upward { session: 1, stamp: Instant::from_secs(1), body: Up::Renew };
         let request = Request { lease, ask: Some(Ask::Batch { number: 1, operations }) };
-        seal(&Message::Request(request))
+        about().encode(Message::Request(request))
     }
 
     #[test]
-    fn the_sample_is_opened() {
-        assert!(open(&sample()).is_ok() && open(&rescue()).is_ok());
+    fn the_samples_are_accepted() {
+        assert!([sample(), rescue()].iter().all(|bytes| decode::<Frame>(bytes).is_ok()));
     }
 
     #[test]

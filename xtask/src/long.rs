@@ -90,10 +90,10 @@ static RUNS: &[Run] = &[
         words: "cargo +nightly fuzz run checkpoint -- -max_total_time=300",
     },
     Run {
-        name: "fuzz-errand",
+        name: "fuzz-query",
         shows: "no bytes break the reading of requests, answers and the file about the cell, in five minutes of trying",
         needs: &[NIGHTLY, CARGO_FUZZ],
-        words: "cargo +nightly fuzz run errand -- -max_total_time=300",
+        words: "cargo +nightly fuzz run query -- -max_total_time=300",
     },
     Run {
         name: "fuzz-disk",

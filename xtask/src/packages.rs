@@ -12,16 +12,25 @@ struct Package {
     why: &'static str,
 }
 
+/// These harm no computer.
 const PACKAGES: &[Package] = &[
     Package { sought: "git", name: "git", why: "the tidy rules ask it which files are ours" },
     Package { sought: "sqlite3", name: "sqlite3", why: "a database on a mount stays whole" },
     Package { sought: "rsync", name: "rsync", why: "copies onto a mount and finds it unchanged" },
     Package { sought: "ip", name: "iproute2", why: "gives machines networks, and cuts wires" },
+    Package { sought: "fusermount3", name: "fuse3", why: "an ordinary user mounts with it" },
     Package {
         sought: "/usr/include/sys/acl.h",
         name: "libacl1-dev",
         why: "pjdfstest is built with it",
     },
+];
+
+/// These may start a daemon of their own when they are installed. Without them a test says that it checks nothing,
+/// which is a failure in CI.
+const CI_PACKAGES: &[Package] = &[
+    Package { sought: "ganesha.nfsd", name: "nfs-ganesha-vfs", why: "exports a mount by NFS" },
+    Package { sought: "nfs-ls", name: "libnfs-utils", why: "looks at what is exported" },
 ];
 
 /// A suite for any file system, from the crate registry.
@@ -50,18 +59,24 @@ Packages:
 "
     .to_owned();
     for package in PACKAGES {
-        help += &format!("  {:11} {}\n", package.name, package.why);
+        help += &format!("  {:15} {}\n", package.name, package.why);
+    }
+    help += "\nPackages in CI only, where no test may check nothing:\n";
+    for package in CI_PACKAGES {
+        help += &format!("  {:15} {}\n", package.name, package.why);
     }
     help += "\nSuites:\n";
     for tool in TOOLS {
-        help += &format!("  {:11} {}\n", tool.name, tool.version);
+        help += &format!("  {:15} {}\n", tool.name, tool.version);
     }
     help
 }
 
 /// Installs what is missing, or says how to.
 pub fn provide() -> Result<(), String> {
-    let missing = missing(PACKAGES, exists);
+    let is_ci = env::var_os("CI").is_some();
+    let wanted = PACKAGES.iter().chain(CI_PACKAGES.iter().filter(|_| is_ci));
+    let missing = missing(wanted.clone(), exists);
     if missing.is_empty() {
         return Ok(());
     }
@@ -75,7 +90,7 @@ pub fn provide() -> Result<(), String> {
     let words: Vec<&str> = line.split(' ').collect();
     apt_get(&["apt-get", "update"])?;
     apt_get(&words)?;
-    match self::missing(PACKAGES, exists).first() {
+    match self::missing(wanted, exists).first() {
         None => Ok(()),
         Some(package) => Err(format!(
             "package {} is installed, but `{}` is still not found; look at your PATH",
@@ -115,8 +130,11 @@ fn install(root: &Path, Tool { name, version }: &Tool) -> Command {
     command
 }
 
-fn missing(packages: &[Package], exists: impl Fn(&str) -> bool) -> Vec<&Package> {
-    packages.iter().filter(|package| !exists(package.sought)).collect()
+fn missing<'a>(
+    packages: impl IntoIterator<Item = &'a Package>,
+    exists: impl Fn(&str) -> bool,
+) -> Vec<&'a Package> {
+    packages.into_iter().filter(|package| !exists(package.sought)).collect()
 }
 
 fn install_line(packages: &[&Package]) -> String {

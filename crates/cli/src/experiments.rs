@@ -5,14 +5,14 @@ mod folder;
 
 use std::{
     io::{IsTerminal, Write, stderr, stdout},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use anyhow::Context;
-use papers::{Circumstances, EXPERIMENTS, Experiment, Gallery, Outcome, Report, Run, Scale};
+use papers::{Circumstances, EXPERIMENTS, Entry, Experiment, Gallery, Outcome, Report, Run, Scale};
 
-use folder::Folder;
+use folder::{Folder, Kept};
 
 /// Seeds of a run that is asked for by name, where chance plays a part.
 const SEEDS_OF_A_PAGE: u32 = 3;
@@ -34,6 +34,18 @@ pub enum Command {
     /// its worst row. The exit code is 0 if all hold or differ as explained, 1 if any differs otherwise, and 3 if
     /// none does and some are partial: rows of theirs were not judged.
     Run(Order),
+    /// Write the page of a folder anew, from all runs that it has, and run nothing
+    ///
+    /// Of each experiment the largest run is shown that was made with what its plan says now, by any build of the
+    /// program; where a smaller one has more seeds, that stands below it. The exit code is that of `run`.
+    Page {
+        /// The folder, as `--out` of `croft papers run` named it
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// Exit with 1 unless all hold
+        #[arg(long)]
+        strict: bool,
+    },
     /// Be one machine of K-E13, whose parent is another `croft`
     #[command(hide = true)]
     Peer,
@@ -69,8 +81,8 @@ pub struct Order {
     /// --full]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: Option<u32>,
-    /// Write a page with figures to this folder (index.html, README.md, results.json); what it already has of the
-    /// same runs is not run again
+    /// Write a page with figures of these runs to this folder (index.html, README.md, results.json); what it already
+    /// has of them is not run again
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -85,6 +97,7 @@ pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::from(2))
             }
         },
+        Command::Page { folder, strict } => page(folder, *strict),
         Command::Peer => {
             papers::live_as_peer()?;
             Ok(ExitCode::SUCCESS)
@@ -177,7 +190,7 @@ impl Order {
 
     fn run(&self, experiments: &[&'static Experiment]) -> anyhow::Result<ExitCode> {
         let folder = self.out.as_deref().map(Folder::open).transpose()?;
-        let mut entries: Vec<(&'static Experiment, Report)> = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         let mut processor_s = 0.0;
         for (at, experiment) in experiments.iter().copied().enumerate() {
             let (report, took) = self.run_seeds(folder.as_ref(), &experiments[at..])?;
@@ -189,14 +202,14 @@ impl Order {
                 writeln!(out, "{report}")?;
             }
             out.flush()?;
-            entries.push((experiment, report));
+            entries.push(Entry { experiment, report, builds: Vec::new(), smaller: None });
             // Whoever is interrupted has a page of what was done.
             if let Some(folder) = &folder {
                 let circumstances = self.circumstances(folder, processor_s);
                 folder.write(&Gallery { circumstances, entries: &entries })?;
             }
         }
-        let outcomes: Vec<Outcome> = entries.iter().map(|(_, report)| report.verdict).collect();
+        let outcomes: Vec<Outcome> = entries.iter().map(|entry| entry.report.verdict).collect();
         if !self.json {
             writeln!(stdout(), "{}", summary(&outcomes))?;
         }
@@ -253,10 +266,11 @@ impl Order {
         }
         Circumstances {
             version: env!("CARGO_PKG_VERSION").into(),
-            program: folder.program()[..12].into(),
+            program: folder.build().into(),
             computer: computer::describe(),
             command,
             processor_s,
+            is_gathered: false,
         }
     }
 }
@@ -270,19 +284,84 @@ fn measure(
 ) -> anyhow::Result<(Run, f64)> {
     if let Some(kept) = folder.and_then(|folder| folder.find(experiment, scale, seed)) {
         progress("  it is there already");
-        return Ok(kept);
+        return Ok((kept.run, kept.processor_s));
     }
     let before = computer::processor_s();
     let run = experiment.measure(scale, seed, &mut progress)?;
     // In hundredths, which JSON gives back as they were.
     let took = ((computer::processor_s() - before) * 100.0).round() / 100.0;
-    if let Some(folder) = folder {
-        let id = experiment.plan().id;
-        folder
-            .keep(experiment, scale, &run, took)
-            .with_context(|| format!("cannot keep a run of {id}"))?;
+    let Some(folder) = folder else { return Ok((run, took)) };
+    let kept = folder.keep(experiment, scale, run, took);
+    let kept = kept.with_context(|| format!("cannot keep a run of {}", experiment.plan().id))?;
+    Ok((kept.run, took))
+}
+
+/// Writes the page of all that a folder has.
+fn page(folder: &Path, strict: bool) -> anyhow::Result<ExitCode> {
+    if !folder.join("runs").is_dir() {
+        anyhow::bail!(
+            "{} has no runs; `croft papers run all --quick --out {}` makes some",
+            folder.display(),
+            folder.display()
+        );
     }
-    Ok((run, took))
+    let at = Folder::open(folder)?;
+    let (mut entries, mut shown) = (Vec::new(), Vec::new());
+    for experiment in EXPERIMENTS {
+        let (largest, smaller) = choose(at.all(experiment)?);
+        let Some(first) = largest.first() else { continue };
+        let report = |kept: &[Kept], scale: Scale| {
+            let runs: Vec<Run> = kept.iter().map(|kept| kept.run.clone()).collect();
+            Report::new(&experiment.plan(), scale, &runs)
+        };
+        entries.push(Entry {
+            experiment,
+            report: report(&largest, first.scale),
+            builds: each_once(largest.iter().map(Kept::build)),
+            smaller: smaller.first().map(|first| report(&smaller, first.scale)),
+        });
+        shown.extend(largest.into_iter().chain(smaller));
+    }
+    let circumstances = Circumstances {
+        version: env!("CARGO_PKG_VERSION").into(),
+        program: each_once(shown.iter().map(Kept::build)).join(", "),
+        computer: each_once(shown.iter().map(|kept| &*kept.computer)).join("; "),
+        command: "croft papers page".into(),
+        processor_s: shown.iter().map(|kept| kept.processor_s).sum(),
+        is_gathered: true,
+    };
+    at.write(&Gallery { circumstances, entries: &entries })?;
+    let outcomes: Vec<Outcome> = entries.iter().map(|entry| entry.report.verdict).collect();
+    writeln!(stdout(), "{}", summary(&outcomes))?;
+    Ok(ExitCode::from(exit_code(&outcomes, strict)))
+}
+
+/// Of the runs of one experiment the largest ones, and others if those have more seeds.
+fn choose(all: Vec<Kept>) -> (Vec<Kept>, Vec<Kept>) {
+    let mut groups: Vec<Vec<Kept>> = Vec::new();
+    for kept in all {
+        match groups.iter_mut().find(|group| group[0].scale == kept.scale) {
+            Some(group) => group.push(kept),
+            None => groups.push(vec![kept]),
+        }
+    }
+    let size = |group: &Vec<Kept>| group[0].scale.size * group[0].scale.time;
+    groups.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let mut groups = groups.into_iter();
+    let largest = groups.next().unwrap_or_default();
+    let most = groups.filter(|group| group.len() > largest.len());
+    let most = most.reduce(|one, other| if other.len() > one.len() { other } else { one });
+    (largest, most.unwrap_or_default())
+}
+
+fn each_once<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for word in words {
+        if !once.iter().any(|other| other == word) {
+            once.push(word.into());
+        }
+    }
+    once
 }
 
 /// The last line: how many experiments came out how.

@@ -480,6 +480,12 @@ impl Running {
         if path.is_file() {
             bail!("can't mount at {}: it is a file; name an empty directory", path.display());
         }
+        if let Err(error) = path.symlink_metadata()
+            && error.kind() == std::io::ErrorKind::NotFound
+        {
+            let path = path.display();
+            bail!("can't mount at {path}: {error}; make the directory first: mkdir -p {path}");
+        }
         let tree = Arc::new(Tree::new(&self.machine, mount::Settings::default()));
         own_root(&tree).context("can't take the tree over")?;
         let mount = Mount::start(Arc::clone(&tree), path, &self.options)

@@ -30,12 +30,10 @@ mod merge;
 mod outcome;
 mod pending;
 
-mod ear;
 mod heard;
 
 pub use call::{Call, Failure, Modes, Reply, Ways};
 pub use client::{Client, Input, Output, Settings, Wanted};
-pub use ear::Ear;
 
 #[cfg(test)]
 mod script;

@@ -306,6 +306,10 @@ impl View for Sight<'_> {
         self.knows_others(&Field::Handles.of(file))
     }
 
+    fn has_others(&self) -> bool {
+        false
+    }
+
     fn client(&self) -> Client {
         self.me
     }

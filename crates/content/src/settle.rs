@@ -21,8 +21,8 @@ pub enum Settle {
         /// The directory has to be told.
         tells: bool,
     },
-    /// The directory has to be told of the backing file as it is now. The hash of what is small belongs to it if
-    /// others may check it.
+    /// The directory has to be told of the backing file as it is now. The hash of what is small belongs to it, unless
+    /// it goes on changing without a word.
     File {
         /// With the hash, if it is small.
         is_checked: bool,
@@ -74,7 +74,7 @@ impl<M, F> File<M, F> {
             Body::Memory(_) => Settle::Memory { stores: self.is_dirty, tells: self.is_unreported },
             Body::File { .. } if !self.has_news(seen) => Settle::Nothing,
             Body::File { .. } => {
-                Settle::File { is_checked: ledger.is_shared() && self.stay != Stay::Home }
+                Settle::File { is_checked: ledger.is_shared() && !self.tells_live() }
             }
         }
     }

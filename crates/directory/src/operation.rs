@@ -15,7 +15,7 @@ mod setattr;
 mod unlink;
 mod xattr;
 
-use base::FileId;
+use base::{Digest, FileId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use lease::{Field, Kind, Name, Scope, message::Want};
 
@@ -165,6 +165,8 @@ pub enum Act {
         version: u64,
         /// Whether they begin to: nobody else may have the file open then.
         is_live: bool,
+        /// If they do not, their hash.
+        digest: Option<Digest>,
     },
     /// Bytes of a file are locked or unlocked.
     Lock {
@@ -244,8 +246,8 @@ impl Operation {
                 xattr::perform(view, actor, time, file, name, value.as_deref(), *when)
             }
             Act::SetContent { file, content } => content::perform(view, actor, time, file, content),
-            Act::Keep { file, version, is_live } => {
-                keep::perform(view, actor, file, *version, *is_live)
+            Act::Keep { file, version, is_live, digest } => {
+                keep::perform(view, actor, file, *version, *is_live, *digest)
             }
             Act::Lock { file, owner, start, end, hold } => {
                 lock::perform(view, actor, file, *owner, (*start, *end), *hold)

@@ -189,7 +189,8 @@ pub struct Content {
     pub home: Option<Client>,
     /// Which of the contents that this client ever had it is. No two have the same number.
     pub version: u64,
-    /// The hash of the bytes, if whoever has them has said it.
+    /// The hash of the bytes, if whoever has them has said it. Of a small content they must, see
+    /// [`Content::lacks_digest`].
     pub digest: Option<Digest>,
     /// They change where they are without a word: whoever wants them asks there, each time.
     pub is_live: bool,
@@ -198,6 +199,16 @@ pub struct Content {
 impl Content {
     /// A file has no more bytes, holes and all: as much as the kernel can address.
     pub const SIZE_MAX: u64 = i64::MAX as u64;
+
+    /// A content is small up to here: its hash costs its writer less than the write. Nobody's bytes are believed
+    /// without a hash up to this size.
+    pub const SMALL_MAX: u64 = 128 << 10;
+
+    /// Whether nobody could check its bytes though they are few. Of what changes without a word nothing can be said.
+    pub fn lacks_digest(&self) -> bool {
+        let is_small = (1..=Content::SMALL_MAX).contains(&self.size);
+        is_small && !self.is_live && self.digest.is_none()
+    }
 }
 
 /// How a directory numbers its children. No number is given twice.

@@ -101,6 +101,10 @@ pub trait View {
     /// nobody has.
     fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop>;
 
+    /// Whether there are others who may ask for bytes. Only a group knows; a client says no, and tells hashes as soon
+    /// as it may come to have others.
+    fn has_others(&self) -> bool;
+
     /// The client that acts.
     fn client(&self) -> lease::Client;
 }

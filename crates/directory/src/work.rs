@@ -33,6 +33,7 @@ pub(crate) enum Failed {
 pub(crate) struct Work<'a> {
     now: Instant,
     client: Client,
+    has_others: bool,
     users: &'a Users,
     records: &'a mut Records,
     grantor: &'a mut Grantor,
@@ -113,7 +114,7 @@ impl<'a> Work<'a> {
     #[expect(clippy::too_many_arguments, reason = "the parts of a directory, borrowed one by one")]
     pub(crate) fn new(
         now: Instant,
-        client: Client,
+        (client, has_others): (Client, bool),
         users: &'a Users,
         records: &'a mut Records,
         grantor: &'a mut Grantor,
@@ -127,6 +128,7 @@ impl<'a> Work<'a> {
         Work {
             now,
             client,
+            has_others,
             users,
             records,
             grantor,
@@ -413,6 +415,10 @@ impl View for Work<'_> {
         let is_known_closed =
             self.is_promised(&want) && self.grantor.knows_closed(&want.scope, self.client);
         Ok(!is_known_closed)
+    }
+
+    fn has_others(&self) -> bool {
+        self.has_others
     }
 
     fn client(&self) -> Client {

@@ -13,11 +13,19 @@ use crate::{
     term::Term,
 };
 
-const BATCH: Domain = Domain::new("group batch v1");
+const BATCH: Domain = Domain::new("group batch v2");
+
+/// What the first batch of all follows, and a rescue.
+const NOTHING: Digest = Digest::from_bytes([0; 32]);
 
 /// What a leader proposes.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Batch {
+    /// The digest of the batch before it, which names the one before that: whoever agrees to this one has decided
+    /// the same as all others who do.
+    pub before: Digest,
+    /// The first height at which the members were those who decide it.
+    pub epoch: u64,
     /// Who made it. It leads on from here, if this is decided.
     pub leader: Seat,
     /// The agreed time. Never less than that of the decision before.
@@ -29,6 +37,29 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// One that follows all that has led to this tip.
+    pub fn after(
+        tip: &Tip,
+        leader: Seat,
+        time: Instant,
+        commands: Vec<Vec<u8>>,
+        change: Option<Change>,
+    ) -> Batch {
+        Batch { before: tip.last, epoch: tip.epoch, leader, time, commands, change }
+    }
+
+    /// The one that a rescue is. What came before it is for the authority to say, and for nobody else.
+    pub(crate) fn of_rescue(rescue: Sealed<Rescue>) -> Batch {
+        let (leader, time) = (rescue.what.seat, rescue.what.time);
+        let (commands, change) = (Vec::new(), Some(Change::Rescue(Box::new(rescue))));
+        Batch { before: NOTHING, epoch: 0, leader, time, commands, change }
+    }
+
+    /// Whether it follows all that has led to this tip, and nothing else.
+    pub fn is_after(&self, tip: &Tip) -> bool {
+        (self.before, self.epoch) == (tip.last, tip.epoch)
+    }
+
     /// What is voted on.
     pub fn digest(&self) -> Digest {
         Digest::of(BATCH, &base::encode(self))
@@ -114,6 +145,8 @@ impl Sealable for Ready {
 pub struct Tip {
     /// The last place that was decided.
     pub height: u64,
+    /// The digest of the batch there, which stands for all that was decided: each names the one before it.
+    pub last: Digest,
     /// Its time.
     pub time: Instant,
     /// Who leads.
@@ -169,6 +202,7 @@ impl Tip {
         let seats = Seats::new(seats)?;
         Some(Tip {
             height: 0,
+            last: NOTHING,
             time: Instant::START,
             leader: *seats.leader(0),
             term: Term::FIRST,
@@ -200,6 +234,20 @@ impl Tip {
     /// Whether those on the roll sit here.
     pub(crate) fn is_of(&self, roll: &Roll) -> bool {
         (self.epoch, &self.seats) == (roll.epoch, &roll.seats)
+    }
+
+    /// Whether those who sit here have decided what led to it, as this proves: a quorum of them. What whoever was
+    /// here alone before them has decided is not.
+    pub(crate) fn is_sealed_by<N: Notary>(
+        &self,
+        proof: &Certificate,
+        group: &Digest,
+        notary: &N,
+    ) -> bool {
+        proof.height == self.height
+            && proof.step == Step::Precommit
+            && proof.value == self.last
+            && proof.is_valid(group, &self.members(), notary)
     }
 
     /// Whether it can be that of a group. What is read from a disk, or offered, may be anything.
@@ -303,14 +351,15 @@ impl Tip {
         }
     }
 
-    /// The tip after this batch, which has been decided.
+    /// The tip after this batch, which has been decided, by what its certificate calls it.
     #[must_use]
-    pub fn after(&self, batch: &Batch) -> Tip {
+    pub fn after(&self, batch: &Batch, value: Digest) -> Tip {
         let height = match &batch.change {
             Some(Change::Rescue(rescue)) => rescue.what.place(),
             _ => self.height + 1,
         };
-        let mut tip = Tip { height, time: batch.time, leader: batch.leader, ..self.clone() };
+        let (last, time, leader) = (value, batch.time, batch.leader);
+        let mut tip = Tip { height, last, time, leader, ..self.clone() };
         match &batch.change {
             Some(Change::Plan { seats, .. }) => tip.plan = Some(seats.clone()),
             Some(Change::Enact { seats, .. }) => {
@@ -365,6 +414,7 @@ impl Decision {
         *height == tip.height + 1
             && certificate.height == *height
             && certificate.step == Step::Precommit
+            && batch.is_after(tip)
             && certificate.value == batch.digest()
             && certificate.is_valid(group, &tip.members(), notary)
     }

@@ -184,8 +184,9 @@ mod tests {
     fn change(height: u64, by: impl IntoIterator<Item = u8>, to: std::ops::Range<u8>) -> Decision {
         let leader = seat(to.start);
         let change = Change::Enact { seats: seats(to), point: None, ready: Vec::new() };
-        let (time, commands) = (Instant::from_secs(height), Vec::new());
-        let batch = Batch { leader, time, commands, change: Some(change) };
+        let tip = Tip::first(vec![leader]).unwrap();
+        let batch =
+            Batch::after(&tip, leader, Instant::from_secs(height), Vec::new(), Some(change));
         let (round, step, value) = (0, Step::Precommit, batch.digest());
         let seal = |number| {
             let vote = Vote { height, round, step, value: Some(value), seat: seat(number) };

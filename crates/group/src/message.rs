@@ -4,7 +4,7 @@ use base::{Digest, Instant};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
-    ballot::Vote,
+    ballot::{Certificate, Vote},
     batch::{Batch, Decision, Tip},
     engine::Word,
     point::Point,
@@ -45,8 +45,9 @@ pub enum Message {
     },
     /// What comes next, if it is still at hand.
     Decisions(Vec<Decision>),
-    /// It is not at hand any more, but what all decisions up to some point have led to is.
-    Offer(Summary),
+    /// It is not at hand any more, but what all decisions up to some point have led to is; and what proves the last
+    /// of them, if that is.
+    Offer(Summary, Option<Certificate>),
     /// "Give me a piece of that."
     Fetch {
         /// The point.

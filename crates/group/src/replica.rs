@@ -136,6 +136,8 @@ pub struct Replica<N> {
     catching_up: CatchingUp,
     /// When who was last given decisions.
     served: BTreeMap<Seat, Instant>,
+    /// When a state was last made out of turn for a member that can't follow.
+    made_at: Option<Instant>,
     /// How many bytes of decisions and states each was given lately.
     told: Budgets<PublicKey>,
     /// What the log has of the next height, until the engine has been told.
@@ -217,6 +219,7 @@ impl<N: Notary> Replica<N> {
             proof: None,
             proof_mark: 0,
             served: BTreeMap::new(),
+            made_at: None,
             told: Budgets::new(Settings::TOLD_MAX),
             replay: None,
             time_asked_at: None,
@@ -462,7 +465,7 @@ impl<N: Notary> Replica<N> {
             Some(Change::Enact { .. }) => Vec::new(),
             _ => self.pending.first(self.demanded(), batch_count_max, batch_bytes_max),
         };
-        Batch { leader: self.me, time: self.time(now), commands, change }
+        Batch::after(&self.tip, self.me, self.time(now), commands, change)
     }
 
     fn propose(&mut self, round: u32, now: Instant) {
@@ -521,7 +524,7 @@ impl<N: Notary> Replica<N> {
         self.fairness.on_decided(&decision.batch.commands);
         self.let_go_of_unfit(now);
         let change = decision.batch.change.clone();
-        self.tip = self.tip.after(&decision.batch);
+        self.tip = self.tip.after(&decision.batch, decision.certificate.value);
         self.take_proof(&decision.certificate);
         self.members = self.tip.members();
         self.has_left = !self.is_member() && (was_member || self.has_left);
@@ -695,7 +698,9 @@ impl<N: Notary> Replica<N> {
             }
             Message::Behind { height, epoch } => self.on_behind(now, from, height, epoch, out),
             Message::Decisions(decisions) => self.on_decisions(now, from, decisions, out),
-            Message::Offer(summary) => self.on_offer(now, from, summary, out),
+            Message::Offer(summary, proof) => {
+                self.on_offer(now, from, summary, proof.as_ref(), out);
+            }
             Message::Fetch { height, from: start } => self.on_fetch(now, from, height, start, out),
             Message::Piece { height, from: start, bytes } => {
                 self.on_piece(now, from, height, start, bytes, out);

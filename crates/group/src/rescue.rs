@@ -11,7 +11,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{
     ballot::{Certificate, Step},
-    batch::{Batch, Change, Decision},
+    batch::{Batch, Decision},
     seal::{Notary, Sealable, Sealed},
     seat::Seat,
 };
@@ -61,9 +61,7 @@ impl Rescue {
 impl Sealed<Rescue> {
     /// It as a decision, which nobody has voted on.
     pub fn decision(&self) -> Decision {
-        let (height, leader, time) = (self.what.place(), self.what.seat, self.what.time);
-        let change = Some(Change::Rescue(Box::new(self.clone())));
-        let batch = Batch { leader, time, commands: Vec::new(), change };
+        let (height, batch) = (self.what.place(), Batch::of_rescue(self.clone()));
         let (round, step, value, seals) = (0, Step::Precommit, batch.digest(), Vec::new());
         Decision { height, batch, certificate: Certificate { height, round, step, value, seals } }
     }

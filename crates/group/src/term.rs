@@ -50,14 +50,18 @@ mod tests {
         let (first, mut time) = (tip.leader, Instant::START);
         while tip.leader == first {
             time = time + apart;
-            tip = tip.after(&batch(&tip, time));
+            tip = after(&tip, &batch(&tip, time));
         }
         assert_eq!(tip.term, Term { height: tip.height, time });
         tip.height
     }
 
     fn batch(tip: &Tip, time: Instant) -> Batch {
-        Batch { leader: tip.leader, time, commands: Vec::new(), change: None }
+        Batch::after(tip, tip.leader, time, Vec::new(), None)
+    }
+
+    fn after(tip: &Tip, batch: &Batch) -> Tip {
+        tip.after(batch, batch.digest())
     }
 
     #[test]
@@ -75,9 +79,9 @@ mod tests {
     #[test]
     fn whoever_takes_the_lead_has_a_term_of_its_own() {
         let first = Tip::first((0..4).map(seat).collect()).unwrap();
-        let tip = first.after(&batch(&first, Instant::from_secs(1)));
+        let tip = after(&first, &batch(&first, Instant::from_secs(1)));
         let taken = Batch { leader: seat(2), ..batch(&tip, Instant::from_secs(50)) };
-        let tip = tip.after(&taken);
+        let tip = after(&tip, &taken);
         assert_eq!(tip.leader, seat(2));
         assert_eq!(tip.term, Term { height: 2, time: Instant::from_secs(50) });
     }

@@ -15,24 +15,23 @@ use std::{
 
 use base::{Digest, Domain, FileId, PublicKey, SecretKey};
 use borsh::{BorshDeserialize, BorshSerialize};
-use group::{Charter, Decision, Ed25519, Roll, Seat, Tip};
+use group::{Charter, Ed25519, Roll, Seat, Tip};
 use lease::Client;
-use node::{Book, Identity, Join, Whereabouts};
+use node::Identity;
 use overlay::{
-    Certificate, Consent, Decree, Invitation, Patrons, Power, Profile, Renewal, Renewer,
-    Revocation, Secret, Users, Warrant,
+    Certificate, Consent, Invitation, Patrons, Power, Profile, Renewal, Renewer, Revocation,
+    Secret, Users, Warrant,
 };
+use wire::{Io, Join, Neighbour, Whereabouts};
 
 use crate::{
     Clock, Failure, Root,
     authority::{issuer_for, issuer_path},
-    group::Survivor,
     key,
     machine::replace,
-    plain,
 };
 
-pub(crate) use joining::{Lead, way_to};
+pub(crate) use joining::way_to;
 pub(crate) use pins::recall;
 
 const GROUP: Domain = Domain::new("first group of a cell v1");
@@ -44,8 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const NEARBY: Duration = Duration::from_secs(5);
 /// The most addresses nearby that are asked.
 const NEARBY_MAX: usize = 8;
-/// The most bytes of an answer.
-pub(crate) const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of the file.
 const BYTES_MAX: usize = 16 << 20;
 
@@ -74,81 +71,8 @@ pub(crate) struct Membership {
     pub(crate) machines: Vec<Neighbour>,
 }
 
-/// Another machine of the cell.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Neighbour {
-    /// Which client it is.
-    pub(crate) client: Client,
-    /// What it is known by.
-    pub(crate) key: PublicKey,
-    /// Where it can be reached.
-    pub(crate) addresses: Vec<SocketAddr>,
-    /// When its certificate expires, in seconds since 1970.
-    pub(crate) expires: u64,
-    /// For whom it may act.
-    pub(crate) users: Users,
-}
-
-impl Neighbour {
-    pub(crate) fn of(book: &Book, client: Client, machine: &node::Machine) -> Neighbour {
-        let addresses = machine.whereabouts.addresses.clone();
-        let users = book.users(machine);
-        Neighbour { client, key: machine.key, addresses, expires: machine.expires, users }
-    }
-}
-
-/// What is asked of the machine where the bytes of a file change without a word, by whoever has it open elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Deed {
-    /// Bytes are read: fewer than so many only at the end.
-    Read {
-        /// The first one.
-        offset: u64,
-        /// How many.
-        length: u64,
-    },
-    /// Bytes are written.
-    Write {
-        /// Where; at the end if it is not said.
-        offset: Option<u64>,
-        /// Which.
-        bytes: Vec<u8>,
-    },
-    /// The file gets another size.
-    Resize(u64),
-    /// What was written is made safe.
-    Sync,
-    /// The directory is told what it does not know.
-    Tell,
-}
-
-impl Deed {
-    /// The most bytes that are read or written at once: an errand has room for them.
-    pub const BYTES_MAX: usize = 512 << 10;
-
-    /// Whether it changes the bytes.
-    pub fn is_change(&self) -> bool {
-        matches!(self, Deed::Write { .. } | Deed::Resize(_))
-    }
-}
-
-/// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Done {
-    /// These were read.
-    Bytes(Vec<u8>),
-    /// It is done.
-    Well,
-    /// It was refused, with this errno.
-    Refused(u16),
-    /// The bytes do not change here without a word, or not any more.
-    Away,
-    /// There is too much to do just now.
-    Busy,
-}
-
 /// Something that another machine wants done to the bytes of a file here.
-pub struct Plea<'a> {
+pub struct IoRequest<'a> {
     /// For whom that machine acts.
     pub users: &'a Users,
     /// The number of the file.
@@ -158,7 +82,7 @@ pub struct Plea<'a> {
     /// On whose behalf: user and group.
     pub who: (u32, u32),
     /// What.
-    pub deed: Deed,
+    pub io: Io,
     /// Whether that machine still waits. If it does not, it believes that nothing was done, or asks again.
     pub is_awaited: &'a dyn Fn() -> bool,
 }
@@ -179,133 +103,6 @@ impl Terms {
     pub fn one(span: Duration) -> Terms {
         Terms { count: 1, span, patrons: None }
     }
-}
-
-/// What one machine asks another, out of turn.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) enum Errand {
-    /// "I want to be one of you."
-    Join(Box<Join>),
-    /// "I have the code with this digest. Where does it lead?"
-    Invited(Digest),
-    /// "What are these bytes of the file?"
-    Read {
-        /// The number of the file.
-        serial: u64,
-        /// The file.
-        file: FileId,
-        /// The first byte.
-        offset: u64,
-        /// How many.
-        length: u64,
-    },
-    /// "Which file has this number?"
-    Find(u64),
-    /// "What you sent of this file is not what the directory says. Look at it."
-    Look(FileId),
-    /// "Who is that?"
-    Who(Whom),
-    /// "This was decreed."
-    Decree(Box<Decree>),
-    /// "How much of the group's decisions do you have?"
-    Survivor,
-    /// "The members of the group have changed like this."
-    Changes(Vec<Decision>),
-    /// "Who are the users of the cell?"
-    People,
-    /// "My certificate has to be renewed."
-    Renew,
-    /// "Do this to the bytes of the file, which change where you are."
-    Do {
-        /// The number of the file.
-        serial: u64,
-        /// The file.
-        file: FileId,
-        /// On whose behalf: user and group.
-        who: (u32, u32),
-        /// What.
-        deed: Deed,
-    },
-    /// "For whom does this machine act, and who may use this file how?"
-    Rights {
-        /// The machine.
-        machine: PublicKey,
-        /// The number of the file.
-        serial: u64,
-        /// The file.
-        file: FileId,
-    },
-}
-
-/// Whom a machine acts for, and who may use a file how.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Rights {
-    /// Nobody, if the machine is not known, or was sent away.
-    pub(crate) users: Users,
-    /// Permission bits, owner and group; nothing if no file of bytes has this name and number.
-    pub(crate) file: Option<(u16, u32, u32)>,
-}
-
-/// A user of the cell, or who was one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Person {
-    /// Who they are.
-    pub(crate) user: Profile,
-    /// Whether they were removed.
-    pub(crate) is_removed: bool,
-}
-
-/// How somebody is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) enum Whom {
-    /// The machine that is this client.
-    Client(Client),
-    /// The machine with this key.
-    Key(PublicKey),
-}
-
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) enum Answer {
-    /// "You are", and what there is to know.
-    Joined(Box<Ticket>),
-    /// "No", and why.
-    Refused(#[borsh(serialize_with = "plain::write", deserialize_with = "plain::read")] String),
-    /// "There."
-    Invited(Box<Lead>),
-    /// "These."
-    Bytes(Vec<u8>),
-    /// "This one", if any.
-    File(Option<FileId>),
-    /// "I will, soon."
-    Looking,
-    /// "This one."
-    Machine(Neighbour),
-    /// "So be it."
-    Decreed,
-    /// "So much."
-    Survivor(Box<Survivor>),
-    /// "I have heard it."
-    Heard,
-    /// "These."
-    People(Vec<Person>),
-    /// "It is."
-    Renewed(Box<Renewal>),
-    /// "This came of it."
-    Done(Done),
-    /// "So it is."
-    Rights(Box<Rights>),
-    /// "You act for nobody who may have that."
-    Denied,
-}
-
-/// What a machine that has joined has to know.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Ticket {
-    pub(crate) client: Client,
-    pub(crate) machines: Vec<Neighbour>,
-    /// The users that the machine that has joined acts for; none if it acts for any.
-    pub(crate) users: Option<Vec<Profile>>,
 }
 
 impl Membership {

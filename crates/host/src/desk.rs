@@ -25,14 +25,9 @@ use directory::{
 use lease::Scope;
 use node::mailroom::Kind;
 use overlay::Profile;
-use wire::Message;
+use wire::{Answer, IoReply};
 
-use crate::{
-    cell::{Answer, Done, Plea},
-    clock::Clock,
-    group::Post,
-    mailbox::Mailbox,
-};
+use crate::{cell::IoRequest, clock::Clock, group::Post, mailbox::Mailbox};
 
 /// The longest that a call waits.
 pub const CALL_MAX: Duration = Duration::from_secs(60);
@@ -57,7 +52,7 @@ pub trait Memory: Send + Sync {
     fn look(&self, files: Vec<FileId>);
     /// Another machine wants something done to the bytes of a file. Unlike the others this may call the client, and
     /// wait.
-    fn serve(&self, plea: Plea<'_>) -> Done;
+    fn serve(&self, request: IoRequest<'_>) -> IoReply;
 }
 
 /// What the client says to its group.
@@ -295,8 +290,8 @@ impl Desk {
     }
 
     /// Another machine wants something done to the bytes of a file; nothing, if nobody has mounted the tree.
-    pub(crate) fn serve_plea(&self, plea: Plea<'_>) -> Option<Done> {
-        Some(self.memory()?.serve(plea))
+    pub(crate) fn serve_io(&self, request: IoRequest<'_>) -> Option<IoReply> {
+        Some(self.memory()?.serve(request))
     }
 
     /// For so many bytes more there is room on this machine.
@@ -375,7 +370,7 @@ impl Desk {
 
     /// The group has said something.
     pub(crate) fn hear(&self, bytes: &[u8]) {
-        if let Ok(Message::Response(response)) = wire::open(bytes) {
+        if let Ok(response) = wire::decode(bytes) {
             let input = Input::Heard(response);
             self.step(&mut self.lock(), input, &mut |_, with| Some(with));
         }

@@ -27,13 +27,13 @@ use base::{FileId, Instant, Machine, PublicKey};
 use directory::{Absent, Account, Holder};
 use group::{Decision, Ed25519, Rescue, Sealed};
 use lease::{Client, Terms};
-use node::{Input, Join, Member, Output, Pin, Seating};
+use node::{Input, Member, Output, Seating};
 use overlay::{Consent, Decree, Renewal, Renewer};
+use wire::{Answer, Join, Pin, Survivor, Ticket};
 
 use crate::{
     Content, Failure, Key, Log, Store,
     ballast::Ballast,
-    cell::{Answer, Ticket},
     clock::Clock,
     desk::{Desk, Letter},
     fsck::Survey,
@@ -46,7 +46,6 @@ pub use standing::{
     AstrayStanding, ForkStanding, MachineStanding, RescueStanding, Standing, UserStanding,
     since_recovery,
 };
-pub(crate) use survivor::Survivor;
 
 use decreeing::Decreeing;
 use peers::Peers;

@@ -36,12 +36,11 @@ mod fsck;
 pub mod hostile;
 mod machine;
 mod neighbours;
-mod plain;
 mod recover;
 mod registrar;
 
 pub use authority::{Ask, Custody, IssuerStanding, NewIssuer, Powers, Root, Secret, take_issuer};
-pub use cell::{Deed, Done, Plea, Terms};
+pub use cell::{IoRequest, Terms};
 pub use clock::Clock;
 pub use content::Content;
 pub use control::{Control, ask};
@@ -66,3 +65,4 @@ pub use overlay::{Patrons, Power, Profile, UserName, Warrant};
 pub use recover::{Recovered, Recoverer};
 pub use registrar::{AccountStanding, Amount, Registrar, Revoked, Whose};
 pub use store::Store;
+pub use wire::{Io, IoReply};

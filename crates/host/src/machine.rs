@@ -51,7 +51,7 @@ use crate::{
     recover,
 };
 
-const FORMAT: u32 = 12;
+const FORMAT: u32 = 13;
 /// The most files and names that the client remembers; the kernel remembers more.
 const FACTS_MAX: usize = 200_000;
 

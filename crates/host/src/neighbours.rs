@@ -21,11 +21,9 @@ use group::Roll;
 use lease::Client;
 use node::Book;
 use overlay::{Profile, Users};
+use wire::{Answer, Io, IoReply, Neighbour, Person, Query, Whom};
 
-use crate::{
-    Content, Desk, Failure, Network,
-    cell::{ANSWER_BYTES_MAX, Answer, Deed, Done, Errand, Neighbour, Person, Plea, Whom},
-};
+use crate::{Content, Desk, Failure, Network, cell::IoRequest};
 
 const CONTENT: Domain = Domain::new("content of a file v1");
 /// The most bytes that are asked for at once: an answer has room for them.
@@ -35,9 +33,9 @@ const RATE_MIN: u64 = 256 << 10;
 /// How long to wait for a piece.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So many pleas are served at a time. Each may wait for the group or a disk, and of the threads that answer others
+/// So many requests are served at a time. Each may wait for the group or a disk, and of the threads that answer others
 /// there is one more, for whoever wants something else.
-const PLEAS_MAX: usize = 3;
+const REQUESTS_MAX: usize = 3;
 
 /// How long a machine that is not connected is waited for by whoever can do without.
 const DIAL_MAX: Duration = Duration::from_millis(300);
@@ -54,17 +52,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Neighbours {
     known: Mutex<Known>,
-    /// How many pleas are just being served. At most [`PLEAS_MAX`].
-    pleas: AtomicUsize,
+    /// How many requests are just being served. At most [`REQUESTS_MAX`].
+    requests: AtomicUsize,
 }
 
-/// One of those who may serve a plea at a time.
+/// One of those who may serve a request at a time.
 struct Turn<'a>(&'a AtomicUsize);
 
 impl Turn<'_> {
     fn of(count: &AtomicUsize) -> Option<Turn<'_>> {
         let turn = Turn(count);
-        (count.fetch_add(1, Ordering::AcqRel) < PLEAS_MAX).then_some(turn)
+        (count.fetch_add(1, Ordering::AcqRel) < REQUESTS_MAX).then_some(turn)
     }
 }
 
@@ -78,6 +76,8 @@ impl Drop for Turn<'_> {
 #[derive(Default)]
 struct Known {
     network: Weak<Network>,
+    /// What the group is known by, once this machine can have others beside it.
+    group: Option<Digest>,
     machines: BTreeMap<Client, Neighbour>,
     members: Vec<PublicKey>,
     /// When it was last asked for whom these machines act. One for each machine at the most, and not for long.
@@ -90,6 +90,12 @@ struct Known {
     people: Vec<Person>,
     /// This machine's own client.
     desk: Weak<Desk>,
+}
+
+impl Known {
+    fn group(&self) -> Result<Digest, Failure> {
+        self.group.ok_or(Failure::Stopped)
+    }
 }
 
 impl Neighbours {
@@ -113,14 +119,18 @@ impl Neighbours {
     ) -> Result<(), Failure> {
         let nowhere = || Failure::Unfit("nobody has the bytes".into());
         let home = content.home.ok_or_else(nowhere)?;
+        if content.lacks_digest() {
+            // They are from when their home had nobody beside it. It tells what they are checked by.
+            return Err(self.ask_to_look(home, file));
+        }
         let mut hasher = Hasher::new(CONTENT);
         let mut offset = 0;
         let most = PATIENCE * 3 + Duration::from_secs(content.size / RATE_MIN);
         let start = Instant::now();
         while offset < content.size {
             let length = PIECE.min(content.size - offset);
-            let errand = Errand::Read { serial, file: file.clone(), offset, length };
-            let (key, answer) = self.ask_home(home, &errand, PATIENCE, true)?;
+            let query = Query::Read { serial, file: file.clone(), offset, length };
+            let (key, answer) = self.ask_home(home, &query, PATIENCE, true)?;
             let amiss = |what: String| Failure::Peer { who: format!("{key:?}"), what };
             match answer {
                 _ if start.elapsed() > most => {
@@ -137,16 +147,17 @@ impl Neighbours {
             offset += length;
         }
         match content.digest.is_some_and(|digest| digest != hasher.finish()) {
-            true => {
-                // It may have died before the directory heard of what it had written. If it does not answer, this
-                // is asked again.
-                let looked = self.ask_home(home, &Errand::Look(file.clone()), PATIENCE, false);
-                let who =
-                    looked.map_or_else(|_| format!("{home:?}"), |(key, _)| format!("{key:?}"));
-                Err(Failure::Unlike { who })
-            }
+            // It may have died before the directory heard of what it had written.
+            true => Err(self.ask_to_look(home, file)),
             false => Ok(()),
         }
+    }
+
+    /// The bytes of a file are not those that others could check. If its home does not answer, this is asked again.
+    fn ask_to_look(&self, home: Client, file: &FileId) -> Failure {
+        let looked = self.ask_home(home, &Query::Look(file.clone()), PATIENCE, false);
+        let who = looked.map_or_else(|_| format!("{home:?}"), |(key, _)| format!("{key:?}"));
+        Failure::Unlike { who }
     }
 
     /// Has something done to the bytes of a file that change at their home without a word, on behalf of a user and a
@@ -156,20 +167,20 @@ impl Neighbours {
         home: Client,
         (serial, file): (u64, &FileId),
         who: (u32, u32),
-        deed: &Deed,
+        io: &Io,
         patience: Duration,
-    ) -> Result<Done, Failure> {
-        let may_repeat = match deed {
+    ) -> Result<IoReply, Failure> {
+        let may_repeat = match io {
             // It is written once: it may have been done though nobody has heard of it.
-            Deed::Write { offset: None, .. } => false,
+            Io::Write { offset: None, .. } => false,
             // Whoever only looks can do without.
-            Deed::Tell => false,
+            Io::Tell => false,
             _ => true,
         };
-        let errand = Errand::Do { serial, file: file.clone(), who, deed: deed.clone() };
-        let (key, answer) = self.ask_home(home, &errand, patience, may_repeat)?;
+        let query = Query::Io { serial, file: file.clone(), who, io: io.clone() };
+        let (key, answer) = self.ask_home(home, &query, patience, may_repeat)?;
         let what = match answer {
-            Answer::Done(done) => return Ok(done),
+            Answer::Io(done) => return Ok(done),
             Answer::Refused(what) => what,
             _ => "it answers something else".into(),
         };
@@ -180,13 +191,13 @@ impl Neighbours {
     fn ask_home(
         &self,
         home: Client,
-        errand: &Errand,
+        query: &Query,
         patience: Duration,
         may_repeat: bool,
     ) -> Result<(PublicKey, Answer), Failure> {
         let start = Instant::now();
         loop {
-            let (key, answer) = self.ask_home_once(home, errand, patience, may_repeat)?;
+            let (key, answer) = self.ask_home_once(home, query, patience, may_repeat)?;
             if answer != Answer::Denied {
                 return Ok((key, answer));
             }
@@ -202,7 +213,7 @@ impl Neighbours {
     fn ask_home_once(
         &self,
         home: Client,
-        errand: &Errand,
+        query: &Query,
         patience: Duration,
         may_repeat: bool,
     ) -> Result<(PublicKey, Answer), Failure> {
@@ -211,8 +222,8 @@ impl Neighbours {
             None => self.find(Whom::Client(home))?.key,
         };
         let network = self.known().network.upgrade().ok_or(Failure::Stopped)?;
-        let bytes = base::encode(errand);
-        let is_only_a_look = matches!(errand, Errand::Do { deed: Deed::Tell, .. });
+        let bytes = wire::encode(query);
+        let is_only_a_look = matches!(query, Query::Io { io: Io::Tell, .. });
         let patience = match is_only_a_look && !network.is_connected(&key) {
             true => patience.min(DIAL_MAX),
             false => patience,
@@ -225,7 +236,7 @@ impl Neighbours {
             }
             answer => answer,
         };
-        Ok((key, base::decode(&answer?, ANSWER_BYTES_MAX)?))
+        Ok((key, wire::decode(&answer?)?))
     }
 
     /// The file with an inode number, for whoever has heard of that alone. Nobody has to be trusted with the answer:
@@ -236,17 +247,19 @@ impl Neighbours {
         serial: u64,
         has_number: impl Fn(&FileId) -> bool,
     ) -> Result<Option<FileId>, Failure> {
-        let (network, desk, (members, others)) = {
+        let (network, desk, group, (members, others)) = {
             let known = self.known();
             let is_other = |key: &&PublicKey| known.machines.values().any(|one| one.key == **key);
             let others: Vec<_> = known.members.iter().filter(is_other).copied().collect();
-            (known.network.upgrade(), known.desk.upgrade(), (known.members.len(), others))
+            let members = (known.members.len(), others);
+            (known.network.upgrade(), known.desk.upgrade(), known.group()?, members)
         };
         let enough = members.saturating_sub(1) / 3 + 1;
         let ask = |member: &PublicKey| -> Result<Answer, Failure> {
             let network = network.as_ref().ok_or(Failure::Stopped)?;
-            let answer = network.ask(member, base::encode(&Errand::Find(serial)), PATIENCE / 4)?;
-            Ok(base::decode(&answer, ANSWER_BYTES_MAX)?)
+            let answer =
+                network.ask(member, wire::encode(&Query::Find { group, serial }), PATIENCE / 4)?;
+            Ok(wire::decode(&answer)?)
         };
         let here = desk.into_iter().map(|desk| desk.find(serial));
         let mut denials = 0;
@@ -274,15 +287,15 @@ impl Neighbours {
     }
 
     /// Another machine wants something done to the bytes of a file here.
-    pub(crate) fn serve(&self, from: &PublicKey, plea: Plea<'_>) -> Answer {
-        let Some(_turn) = Turn::of(&self.pleas) else { return Answer::Done(Done::Busy) };
-        let users = match plea.deed.is_change() {
+    pub(crate) fn serve(&self, from: &PublicKey, request: IoRequest<'_>) -> Answer {
+        let Some(_turn) = Turn::of(&self.requests) else { return Answer::Io(IoReply::Busy) };
+        let users = match request.io.is_change() {
             true => self.acts_for(from),
             false => Users::Any,
         };
         let desk = self.known().desk.upgrade();
-        match desk.and_then(|desk| desk.serve_plea(Plea { users: &users, ..plea })) {
-            Some(done) => Answer::Done(done),
+        match desk.and_then(|desk| desk.serve_io(IoRequest { users: &users, ..request })) {
+            Some(done) => Answer::Io(done),
             // Programs of before may still write it, and nobody here sees that.
             None => Answer::Refused(
                 "nothing is mounted there, so nobody can look after the file".into(),
@@ -319,8 +332,9 @@ impl Neighbours {
         }
     }
 
-    pub(crate) fn meet(&self, network: &Arc<Network>) {
-        self.known().network = Arc::downgrade(network);
+    pub(crate) fn meet(&self, network: &Arc<Network>, group: Digest) {
+        let mut known = self.known();
+        (known.network, known.group) = (Arc::downgrade(network), Some(group));
     }
 
     /// Another machine has found bytes of a file here that are not what the directory says.
@@ -366,7 +380,7 @@ impl Neighbours {
         if !is_asking {
             return Ok(self.known().people.clone());
         }
-        let people = self.hear(&Errand::People, |answer| match answer {
+        let people = self.hear(&Query::People, |answer| match answer {
             Answer::People(people) => Some(people),
             _ => None,
         })?;
@@ -406,7 +420,7 @@ impl Neighbours {
             Whom::Client(client) => machine.client == client,
             Whom::Key(key) => machine.key == key,
         };
-        let found = self.hear(&Errand::Who(whom), |answer| match answer {
+        let found = self.hear(&Query::Who(whom), |answer| match answer {
             Answer::Machine(machine) => Some(machine).filter(is_meant),
             _ => None,
         })?;
@@ -427,7 +441,7 @@ impl Neighbours {
     /// lie.
     fn hear<T: Ord>(
         &self,
-        errand: &Errand,
+        query: &Query,
         pick: impl Fn(Answer) -> Option<T>,
     ) -> Result<Option<T>, Failure> {
         let (network, members) = {
@@ -437,8 +451,8 @@ impl Neighbours {
         let enough = members.len().saturating_sub(1) / 3 + 1;
         let mut said: BTreeMap<T, usize> = BTreeMap::new();
         for member in &members {
-            let answer = network.ask(member, base::encode(errand), PATIENCE / 4);
-            let answer = answer.and_then(|bytes| Ok(base::decode(&bytes, ANSWER_BYTES_MAX)?));
+            let answer = network.ask(member, wire::encode(query), PATIENCE / 4);
+            let answer = answer.and_then(|bytes| Ok(wire::decode(&bytes)?));
             let Some(what) = answer.ok().and_then(&pick) else { continue };
             *said.entry(what).or_default() += 1;
             let believed = said.iter().any(|(_, count)| *count >= enough);
@@ -494,8 +508,6 @@ fn read(content: &Content, serial: u64, offset: u64, end: u64) -> Result<Option<
 
 #[cfg(test)]
 mod tests {
-    use base::Rng;
-
     use super::*;
     use crate::{Store, log::scratch::Scratch};
 
@@ -532,64 +544,6 @@ mod tests {
         content.put(7, b"0123456789").unwrap();
         for (serial, offset, length) in [(9, 0, 1), (7, 0, PIECE + 1), (7, u64::MAX, 2)] {
             assert!(matches!(piece(&content, serial, offset, length), Answer::Refused(_)));
-        }
-    }
-
-    #[test]
-    fn no_bytes_break_the_reading_of_an_errand_or_an_answer() {
-        let (client, key) = (Client(3), base::SecretKey::from_seed([3; 32]).public());
-        let addresses = vec!["127.0.0.1:7".parse().unwrap()];
-        let (seat, time) = (group::Seat { key, incarnation: 0 }, base::Instant::from_secs(3));
-        let what = group::Rescue { number: 1, seat, height: 4, time, at: 5 };
-        let rescue = group::Sealed { what, seal: group::Seal([9; 64]) };
-        let survivor = crate::group::Survivor {
-            reach: group::Reach { height: 4, bound: Some(1) },
-            has_state: true,
-            number: 1,
-            epoch: 2,
-            members: vec![key],
-            time,
-            quiet_s: 6,
-        };
-        let errands = [
-            Errand::Read { serial: 1, file: FileId::ROOT, offset: 2, length: 3 },
-            Errand::Rights { machine: key, serial: 1, file: FileId::ROOT },
-            Errand::Look(FileId::ROOT),
-            Errand::Do {
-                file: FileId::ROOT,
-                serial: 7,
-                who: (5, 6),
-                deed: Deed::Write { offset: Some(3), bytes: vec![1, 2] },
-            },
-            Errand::Do { serial: 7, file: FileId::ROOT, who: (0, 0), deed: Deed::Tell },
-            Errand::Who(Whom::Client(client)),
-            Errand::Who(Whom::Key(key)),
-            Errand::Survivor,
-            Errand::Changes(vec![rescue.decision()]),
-        ];
-        let answers = [
-            Answer::Refused("no".into()),
-            Answer::Bytes(vec![1, 2, 3]),
-            Answer::Done(Done::Refused(28)),
-            Answer::Machine(Neighbour { client, key, addresses, expires: 9, users: Users::Any }),
-            Answer::Survivor(Box::new(survivor)),
-            Answer::Rights(Box::new(crate::cell::Rights {
-                users: Users::Any,
-                file: Some((1, 2, 3)),
-            })),
-        ];
-        let errands = errands.iter().map(base::encode);
-        let specimens: Vec<Vec<u8>> = errands.chain(answers.iter().map(base::encode)).collect();
-        let mut rng = Rng::new(7);
-        for _ in 0..100_000 {
-            let mut bytes = rng.pick(&specimens).clone();
-            for _ in 0..rng.below(4) {
-                let at = rng.below(bytes.len() as u64) as usize;
-                bytes[at] = rng.below(256) as u8;
-            }
-            bytes.truncate(rng.below(bytes.len() as u64 + 1).max(1) as usize);
-            _ = base::decode::<Errand>(&bytes, ANSWER_BYTES_MAX);
-            _ = base::decode::<Answer>(&bytes, ANSWER_BYTES_MAX);
         }
     }
 }

@@ -159,7 +159,7 @@ impl Network {
                 Endpoint::new(endpoint_config(&key), Some(config), socket, Arc::new(TokioRuntime));
             endpoint.map_err(|error| unfit(&error))?
         };
-        let (pool, threads) = ask::Pool::start(limits.errands(), &reception);
+        let (pool, threads) = ask::Pool::start(limits.queries(), &reception);
         let count = || Arc::new(AtomicUsize::new(0));
         let hub = Arc::new(Hub {
             me: key.public(),

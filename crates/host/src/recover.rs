@@ -11,16 +11,17 @@ use std::{
     time::Duration,
 };
 
-use base::PublicKey;
+use base::{Digest, PublicKey};
 use group::{Rescue, Sealed, Seat, Seats};
 use node::mailroom::Kind;
 use serde::Serialize;
+use wire::{Answer, Query, Survivor};
 
 use crate::{
     Failure, Key,
     authority::read_digits,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, seconds_now},
-    group::{Post, Survivor},
+    cell::{Membership, seconds_now},
+    group::Post,
     key,
     mailbox::Mailbox,
     net::Lookout,
@@ -72,7 +73,8 @@ impl Recoverer {
     /// Lets the group go on from this machine, if it has to and somebody has accepted what that costs.
     pub fn recover(&self, is_accepted: bool, rescue: Option<&str>) -> Result<Recovered, Failure> {
         let me = key::read(&self.directory.join("key"))?.public();
-        let survey = self.survey()?;
+        let group = Membership::read(&self.directory)?.group();
+        let survey = self.survey(group)?;
         survey.check(&me)?;
         if !is_accepted {
             return Err(Failure::Unfit(survey.warning(&me)));
@@ -96,7 +98,7 @@ impl Recoverer {
             Answer::Heard => {}
             _ => return Err(Failure::Unfit("the group answers something else; try again".into())),
         }
-        let told = self.ask_all(&Errand::Changes(vec![decision]));
+        let told = self.ask_all(&Query::Changes { group, changes: vec![decision] });
         let told = told.values().filter(|answer| **answer == Answer::Heard).count();
         let members = survey.members();
         let survivors = survey.others.keys().filter(|key| members.contains(key));
@@ -112,12 +114,12 @@ impl Recoverer {
         }
     }
 
-    fn survey(&self) -> Result<Survey, Failure> {
+    fn survey(&self, group: Digest) -> Result<Survey, Failure> {
         let (reply, own) = mpsc::sync_channel(1);
         self.inbox.post(Kind::Word, Post::Survivor(reply));
         let own = own.recv_timeout(PATIENCE).map_err(|_| silent())?;
         let mut others = BTreeMap::new();
-        for (key, answer) in self.ask_all(&Errand::Survivor) {
+        for (key, answer) in self.ask_all(&Query::Survivor { group }) {
             if let Answer::Survivor(survivor) = answer {
                 others.insert(key, *survivor);
             }
@@ -135,9 +137,9 @@ impl Recoverer {
     }
 
     /// Asks all other machines at once.
-    fn ask_all(&self, errand: &Errand) -> BTreeMap<PublicKey, Answer> {
+    fn ask_all(&self, query: &Query) -> BTreeMap<PublicKey, Answer> {
         let Some(lookout) = &self.lookout else { return BTreeMap::new() };
-        let bytes = base::encode(errand);
+        let bytes = wire::encode(query);
         thread::scope(|scope| {
             let asked: Vec<_> = self
                 .machines
@@ -146,7 +148,7 @@ impl Recoverer {
                 .collect();
             let heard = asked.into_iter().filter_map(|(key, asked)| {
                 let answer = asked.join().ok()??;
-                Some((key, base::decode(&answer, ANSWER_BYTES_MAX).ok()?))
+                Some((key, wire::decode(&answer).ok()?))
             });
             heard.collect()
         })

@@ -10,11 +10,12 @@ use directory::{Account, Holder, Quota};
 use node::mailroom::Kind;
 use overlay::{Consent, Decree, Enrolment, Patrons, Power, Profile, Share, Sharer, UserName};
 use serde::{Deserialize, Serialize};
+use wire::{Answer, Query};
 
 use crate::{
     Failure, Key, MachineStanding, Neighbours, UserStanding,
     authority::{issuer_for, issuer_path, read_digits},
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership, seconds_now},
+    cell::{Membership, seconds_now},
     group::{Post, ask_around},
     key,
     mailbox::Mailbox,
@@ -293,7 +294,7 @@ impl Registrar {
         let decree = Box::new(decree);
         match self.has_vote() {
             true => self.submit(|reply| Post::Decree { decree, reply }).map(drop),
-            false => self.pass_on(&base::encode(&Errand::Decree(decree))),
+            false => self.pass_on(&wire::encode(&Query::Decree(decree))),
         }
     }
 
@@ -315,7 +316,7 @@ impl Registrar {
     }
 
     /// Has members of the group decide it: so many have to say that they have that one of them is honest.
-    fn pass_on(&self, errand: &[u8]) -> Result<(), Failure> {
+    fn pass_on(&self, query: &[u8]) -> Result<(), Failure> {
         let members = self.machines.iter().filter(|machine| machine.is_member);
         let members: Vec<&MachineStanding> = members.collect();
         let mut why =
@@ -324,8 +325,8 @@ impl Registrar {
         for member in &members {
             let answer = self.lookout.as_ref();
             let answer =
-                answer.and_then(|lookout| lookout.ask(&member.key.0, errand.to_vec(), PATIENCE));
-            match answer.map(|bytes| base::decode(&bytes, ANSWER_BYTES_MAX)) {
+                answer.and_then(|lookout| lookout.ask(&member.key.0, query.to_vec(), PATIENCE));
+            match answer.map(|bytes| wire::decode(&bytes)) {
                 Some(Ok(Answer::Decreed)) => count += 1,
                 Some(Ok(Answer::Refused(what))) => why = what,
                 _ => {}

@@ -29,6 +29,13 @@ use mount::{Mount, Options, Settings, Tree};
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
+/// Says why a test checks nothing. In CI that is a failure.
+#[track_caller]
+fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "in CI each test has to check something: {why}");
+    eprintln!("skipped: {why}");
+}
+
 /// A machine and its mount, unmounted and removed at the end whatever happens.
 struct One {
     mount: Option<Mount>,
@@ -58,7 +65,7 @@ impl One {
         match Mount::start(Arc::clone(&tree), &path, &Options::default()) {
             Ok(mount) => Some(One { mount: Some(mount), tree, machine: Some(machine), home, path }),
             Err(error) => {
-                eprintln!("skipped: can't mount here ({error})");
+                skip(&format!("can't mount here ({error})"));
                 None
             }
         }
@@ -86,7 +93,7 @@ impl Drop for One {
 /// Two mounts of one tree, if this computer can mount. The first founds the cell, and has to go last.
 fn two() -> Option<(One, One)> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/fuse") {
-        eprintln!("skipped: /dev/fuse can't be used here ({error})");
+        skip(&format!("/dev/fuse can't be used here ({error})"));
         return None;
     }
     let one = One::new(None)?;
@@ -340,7 +347,7 @@ const LARGE: usize = 16 << 20;
 fn has_passthrough() -> bool {
     let is_so = Options::default().has_passthrough;
     if !is_so {
-        eprintln!("skipped: only the superuser can let the kernel use files by itself");
+        skip("only the superuser can let the kernel use files by itself");
     }
     is_so
 }

@@ -3,29 +3,27 @@
 //! Today there is one role: a member of the directory's group. [`Member`] is both halves of it: `group` gives
 //! commands their order and their time, `directory` applies them. A group of one is a group too, which has
 //! nobody to ask. [`graph`] is where work can pile up in it, [`Mailroom`] decides who
-//! is read first, and [`Errands`] who is answered first.
+//! is read first, and [`Queries`] who is answered first.
 
 mod attendance;
 mod book;
-pub mod errands;
 pub mod graph;
 mod loaded;
 pub mod mailroom;
 mod member;
 mod order;
-mod pin;
+pub mod queries;
 mod recovery;
 
 pub use attendance::Seating;
-pub use book::{Book, Join, Machine, Whereabouts};
+pub use book::{Book, Machine};
 pub use directory::Settings;
-pub use errands::Errands;
 pub use graph::Limits;
 pub use loaded::{Loaded, Page};
 pub use mailroom::Mailroom;
 pub use member::{Checkpoint, Identity, Input, Member, Output};
 pub use order::Order;
-pub use pin::Pin;
+pub use queries::Queries;
 pub use recovery::{Base, Recovery};
 
 #[cfg(test)]

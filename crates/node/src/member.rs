@@ -15,14 +15,14 @@ use group::{Astray, Charter, Decision, Notary, Replica, Rescue, Sealed, Seat, Ti
 use lease::Client;
 use load::reservoir::Budgets;
 use overlay::{Decree, Refused};
-use wire::{Message, Slot};
+use wire::{About, Join, Message, Slot};
 
 pub(crate) use hearing::{ISSUES, JOIN, JOINS};
 
 use crate::{
     Loaded, Settings,
     attendance::{Attendance, Seating},
-    book::{Book, Join},
+    book::Book,
     graph::{self, Limits},
     order::{self, Order},
 };
@@ -88,7 +88,7 @@ pub enum Output {
         to: Client,
         /// Where in the order this was said.
         slot: Slot,
-        /// What.
+        /// The bytes of a [`directory::message::Response`].
         bytes: Vec<u8>,
     },
     /// Whether a machine is one of the cell now, after it wanted to be.
@@ -357,6 +357,11 @@ impl<N: Notary + Clone> Member<N> {
         &self.book
     }
 
+    /// Its group, and since when the members are those whom it knows.
+    pub fn about(&self) -> About {
+        About { group: self.identity.group, epoch: self.replica.epoch_known() }
+    }
+
     /// The place of the last decision that was applied.
     pub fn height(&self) -> u64 {
         self.applied.height
@@ -387,7 +392,7 @@ impl<N: Notary + Clone> Member<N> {
                 }
                 group::Output::Sync { mark } => out.push(Output::Sync { mark }),
                 group::Output::Send { to, message } => {
-                    let bytes = wire::seal(&Message::Member(Box::new(message)));
+                    let bytes = self.about().encode(Message::Member(Box::new(message)));
                     out.push(Output::Tell { to, bytes });
                 }
                 group::Output::Decided(decision) => self.due.push_back(Due::Decision(decision)),

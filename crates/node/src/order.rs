@@ -5,12 +5,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use directory::Command;
 use group::{Notary, Seal, Sealable as _};
 use overlay::Decree;
-use wire::Said;
-
-use crate::book::Join;
+use wire::{Frame, Join, Said};
 
 /// The most bytes of a command, so that a member can tell the others of it.
-pub(crate) const BYTES_MAX: usize = wire::BYTES_MAX / 2;
+pub(crate) const BYTES_MAX: usize = Frame::BYTES_MAX / 2;
 
 /// Something that the group is to decide.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]

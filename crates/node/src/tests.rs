@@ -9,7 +9,7 @@ use lease::{
     Client, Field, Kind,
     message::{Down, Up, Upward, Want},
 };
-use wire::Message;
+use wire::{About, Message};
 
 use group::{Ed25519, Seat, Tip};
 
@@ -29,6 +29,10 @@ fn identity() -> Identity<Ed25519> {
         authority: None,
         notary: Ed25519::new(key),
     }
+}
+
+fn about() -> About {
+    About { group: identity().group, epoch: 1 }
 }
 
 fn first() -> Tip {
@@ -82,10 +86,7 @@ impl Scene {
                 Output::Sync { mark } => assert_eq!(mark, self.log.len() as u64),
                 Output::Send { to, bytes, .. } => {
                     assert_eq!(to, ME);
-                    let Ok(Message::Response(response)) = wire::open(&bytes) else {
-                        panic!("a node answers with responses");
-                    };
-                    said.push(response);
+                    said.push(wire::decode(&bytes).expect("a node answers with responses"));
                 }
                 other => panic!("every record is at hand, and nobody else there: {other:?}"),
             }
@@ -95,7 +96,7 @@ impl Scene {
 
     fn hear(&mut self, body: Up, ask: Option<Ask>) -> Vec<Response> {
         let lease = Upward { session: 1, stamp: self.now, body };
-        let bytes = wire::seal(&Message::Request(Request { lease, ask }));
+        let bytes = about().encode(Message::Request(Request { lease, ask }));
         self.step(Input::Heard { from: ME, bytes, key: None })
     }
 
@@ -160,7 +161,7 @@ fn a_log_with_a_gap_or_a_damaged_record_is_not_taken_for_whole() {
 fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
     let mut scene = Scene::new();
     let before = scene.node.directory().digest();
-    for bytes in [vec![], vec![1, 0, 9], vec![0xff; 40]] {
+    for bytes in [vec![], vec![wire::VERSION as u8, 0, 9], vec![0xff; 40]] {
         assert_eq!(scene.step(Input::Heard { from: ME, bytes, key: None }), []);
     }
     assert_eq!((scene.node.malformed(), scene.log.len()), (3, 1));
@@ -168,11 +169,34 @@ fn bytes_that_make_no_sense_are_counted_and_change_nothing() {
 }
 
 #[test]
+fn what_is_for_another_group_is_passed_over() {
+    let mut scene = Scene::new();
+    let request = |scene: &Scene| {
+        let lease = Upward { session: 1, stamp: scene.now, body: wants_root() };
+        Message::Request(Request { lease, ask: None })
+    };
+    let member = Message::Member(Box::new(group::Message::Hello { nonce: 3 }));
+    let from = Seat { key: SecretKey::from_seed([2; 32]).public(), incarnation: 0 };
+    let elsewhere = About { group: Digest::of(Domain::new("test v1"), b"other"), ..about() };
+    for about in [elsewhere, about()] {
+        let is_mine = about.group == identity().group;
+        let mut out = Vec::new();
+        let bytes = about.encode(member.clone());
+        scene.node.step(scene.now, Input::Told { from, bytes }, &mut out);
+        assert_eq!(out.iter().any(|one| matches!(one, Output::Tell { .. })), is_mine, "{out:?}");
+        let bytes = about.encode(request(&scene));
+        scene.step(Input::Heard { from: ME, bytes, key: None });
+        assert_eq!(scene.log.len(), 1 + usize::from(is_mine));
+    }
+    assert_eq!((scene.node.strange(), scene.node.malformed()), (2, 0));
+}
+
+#[test]
 fn a_machine_that_nobody_has_admitted_leaves_nothing_in_the_log() {
     let mut scene = Scene::new();
     let other = Client(8);
     let lease = Upward { session: 1, stamp: scene.now, body: Up::Renew };
-    let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+    let bytes = about().encode(Message::Request(Request { lease, ask: None }));
     for from in [other, Client::GROUP] {
         scene.step(Input::Heard { from, bytes: bytes.clone(), key: None });
     }
@@ -208,7 +232,7 @@ fn a_deadline_that_falls_due_is_decided_like_anything_else() {
     let wants = vec![Want { scope: Field::Access.of(&FileId::ROOT), kind: Kind::Write }];
     let body = Up::Ask { request: 1, wants, together: true };
     let lease = Upward { session: 1, stamp: scene.now, body };
-    let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+    let bytes = about().encode(Message::Request(Request { lease, ask: None }));
     scene.step(Input::Heard { from: other, bytes, key: None });
     let recalled = scene.persist();
     assert!(matches!(recalled[0].lease.body, Down::Recall(_)), "{recalled:?}");
@@ -249,10 +273,9 @@ mod joining {
     use overlay::{
         Invitation, Issuer, IssuerRevocation, Patrons, Refused, Revocation, Secret, Terms,
     };
-    use wire::Said;
+    use wire::{Join, Said, Whereabouts};
 
     use super::*;
-    use crate::{Join, Whereabouts};
 
     const NOW: u64 = 1_000_000;
 
@@ -422,7 +445,7 @@ mod joining {
         for client in [Client(1), Client(u32::MAX)] {
             let said = Said { client, request: &request };
             let seal = Ed25519::new(stranger.clone()).seal(&said.sealed_bytes(&identity().group));
-            let bytes = wire::seal(&Message::Sealed(request.clone(), seal));
+            let bytes = about().encode(Message::Sealed(request.clone(), seal));
             scene.join(Input::Heard { from: client, bytes, key: Some(stranger.public()) });
         }
         let keys: Vec<_> = scene.node.book().machines().map(|(_, machine)| machine.key).collect();

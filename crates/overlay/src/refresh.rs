@@ -61,10 +61,11 @@ fn draw(mean: f64, rng: &mut Rng) -> u32 {
 /// Bounds of the part of fingers that may be wrong, for [`Refresh::Adjusted`].
 const WRONG_MIN: f64 = 0.005;
 const WRONG_MAX: f64 = 0.02;
-/// How fast an interval follows.
-const ADJUST: f64 = 1.1;
 /// What the last look-up weighs in the smoothed part of fingers that were wrong.
 const WRONG_WEIGHT: f64 = 0.02;
+/// How fast an interval follows: by a tenth in as many look-ups as are remembered. One that followed faster would swing
+/// from bound to bound, before what it goes by has changed.
+const ADJUST: f64 = 1.0 + 0.1 * WRONG_WEIGHT;
 /// An interval stays within these, in seconds.
 const INTERVAL_MIN: f64 = 2.0;
 const INTERVAL_MAX: f64 = 300.0;
@@ -244,13 +245,31 @@ mod tests {
     #[test]
     fn an_interval_shrinks_while_fingers_are_wrong_and_grows_while_they_are_right() {
         let mut refresher = Refresher::new(Refresh::Adjusted, 30.0);
-        (0..20).for_each(|_| refresher.found(true));
+        (0..1_000).for_each(|_| refresher.found(true));
         let short = refresher.interval();
         assert!((INTERVAL_MIN..15.0).contains(&short), "{short}");
-        (0..1_000).for_each(|_| refresher.found(false));
+        (0..4_000).for_each(|_| refresher.found(false));
         assert_eq!(refresher.interval(), INTERVAL_MAX);
         let mut fixed = Refresher::new(Refresh::Unused, 30.0);
         (0..20).for_each(|_| fixed.found(true));
         assert_eq!(fixed.interval(), 30.0);
+    }
+
+    #[test]
+    fn an_interval_settles_where_as_many_are_wrong_as_may_be() {
+        let (mut refresher, mut rng) = (Refresher::new(Refresh::Adjusted, 30.0), Rng::new(5));
+        // Of those that live for 900 s, so many have died in an interval.
+        let mut look = |refresher: &mut Refresher| {
+            refresher.found(rng.chance(refresher.interval() / 900.0));
+            refresher.interval()
+        };
+        for _ in 0..5_000 {
+            look(&mut refresher);
+        }
+        let [low, high] = [WRONG_MIN, WRONG_MAX].map(|part| part * 900.0);
+        for _ in 0..20_000 {
+            let interval = look(&mut refresher);
+            assert!((low / 2.0..2.0 * high).contains(&interval), "{interval}");
+        }
     }
 }

@@ -39,6 +39,15 @@ impl Activity {
     }
 }
 
+/// After what a machine out of balance makes or gives up a server.
+#[derive(Clone, Copy, Debug)]
+enum Counting {
+    /// After more moves than it has servers, as K8 says.
+    Moves,
+    /// After more checks, as the product does.
+    Checks,
+}
+
 type Table = [(f64, Activity); CLASSES.len()];
 
 /// Measures the table.
@@ -50,14 +59,15 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     // An ablation: machines have to have more to do before they rest.
     let wanting = Policy { lower: trial.constant("lower_wanting"), ..policy };
     let runs = [
-        ("uniform", 0.0, policy),
-        ("zipf-1.2", 1.2, policy),
-        ("wanting/uniform", 0.0, wanting),
-        ("wanting/zipf-1.2", 1.2, wanting),
+        ("uniform", 0.0, policy, Counting::Moves),
+        ("zipf-1.2", 1.2, policy, Counting::Moves),
+        ("wanting/zipf-1.2", 1.2, wanting, Counting::Moves),
+        ("checks/uniform", 0.0, policy, Counting::Checks),
+        ("checks/zipf-1.2", 1.2, policy, Counting::Checks),
     ];
-    let tables = crew::all(trial, &runs, |(name, skew, policy), progress| {
+    let tables = crew::all(trial, &runs, |(name, skew, policy, counting), progress| {
         progress.say(format!("{name} begins"));
-        table(course.with_skew(*skew), *policy, stay_min)
+        table(course.with_skew(*skew), *policy, *counting, stay_min)
     });
     for ((skew, ..), table) in runs.iter().zip(tables) {
         for (class, activity) in &table {
@@ -80,13 +90,18 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     Ok(())
 }
 
-fn table(course: Course, policy: Policy, stay_min: u32) -> Table {
+fn table(course: Course, policy: Policy, counting: Counting, stay_min: u32) -> Table {
     let heard: Arc<Mutex<Vec<(MachineId, u32, Action)>>> = Arc::default();
     let sink = Arc::clone(&heard);
     let listener = move |network: &Network, machine: MachineId, action: Action| {
         sink.lock().expect("nobody panics with it").push((machine, network.now, action));
     };
-    let mut world = course.begin(Box::new(KChoices::new(policy).on_action(listener)));
+    let scheme = KChoices::new(policy).on_action(listener);
+    let scheme = match counting {
+        Counting::Moves => scheme.counting_moves(),
+        Counting::Checks => scheme,
+    };
+    let mut world = course.begin(Box::new(scheme));
     world.run(course.seconds);
 
     let half = course.seconds / 2;

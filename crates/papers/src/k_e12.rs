@@ -32,6 +32,13 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
         let total = &outcomes.get(life.to_string()).total;
         trial.truth(format!("{life}/overload-above-stale"), total.overloads > total.stale);
     }
+    // The paper does not say of which life its numbers are.
+    for what in ["loss", "stale", "overload"] {
+        let of = LIVES.map(|life| trial.measured(&format!("{life}/{what}")));
+        let papers = trial.printed(&format!("15/{what}"));
+        trial.truth(format!("both/{what}/passes-the-paper"), of[1] < papers && papers < of[0]);
+        trial.number(format!("both/{what}"), of.iter().sum::<f64>() / LIVES.len() as f64);
+    }
     Ok(())
 }
 

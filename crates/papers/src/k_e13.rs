@@ -58,22 +58,26 @@ fn in_process(mut peers: Vec<Peer>, seconds: u64) -> Vec<Traffic> {
     let end = seconds * 1_000_000;
     let mut out = Vec::new();
     let mut number = 0u64;
-    // By moment, then by number; without octets it is a deadline.
+    // By moment, then by number; without octets it is a deadline, if it is the last one that its machine has set.
     let mut events = BinaryHeap::new();
-    for (at, peer) in peers.iter().enumerate() {
-        events.push(Reverse((peer.wake_at(), at as u64, at, Vec::new())));
+    let mut deadlines: Vec<u64> = peers.iter().map(Peer::wake_at).collect();
+    for (at, deadline) in deadlines.iter().enumerate() {
+        events.push(Reverse((*deadline, at as u64, at, Vec::new())));
     }
     while let Some(Reverse((now, _, at, octets))) = events.pop() {
         if octets.is_empty() {
             // At the end nobody asks any more; what is under way arrives.
-            if now >= end {
+            if now >= end || now != deadlines[at] {
                 continue;
             }
             peers[at].tick(now, &mut out);
-            number += 1;
-            events.push(Reverse((peers[at].wake_at(), number, at, Vec::new())));
         } else {
             peers[at].take(now, &octets, &mut out);
+        }
+        let deadline = peers[at].wake_at();
+        if std::mem::replace(&mut deadlines[at], deadline) != deadline {
+            number += 1;
+            events.push(Reverse((deadline, number, at, Vec::new())));
         }
         for Send { to, octets } in out.drain(..) {
             number += 1;
@@ -88,16 +92,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_query_is_answered_and_everything_sent_arrives() {
-        let all = in_process(Peer::network(24, 3), 20);
+    fn everything_sent_arrives_and_programs_ask_as_often_as_they_are_answered() {
+        let all = in_process(Peer::network(24, 3), 120);
         let sum = |of: Column| all.iter().map(of).sum::<u64>();
-        assert!(sum(|t| t.queries) > 24 * 150);
+        // Answered at once, each asks after 5, 4, 3, 2 s and then every second.
+        for traffic in &all {
+            assert!((105..=112).contains(&traffic.queries), "{}", traffic.queries);
+        }
         assert_eq!(sum(|t| t.answers), sum(|t| t.queries));
         assert_eq!(sum(|t| t.packets_in), sum(|t| t.packets_out));
         assert_eq!(sum(|t| t.octets_in), sum(|t| t.octets_out));
-        // With fingers a question takes about half of log2 24 hops, not half of the ring.
+        // With fingers a query and a finger take about half of log2 24 hops each, not half of the ring.
         let questions = sum(|t| t.packets_out) as f64 / sum(|t| t.queries) as f64;
-        assert!((2.5..7.0).contains(&questions), "{questions}");
+        assert!((4.0..12.0).contains(&questions), "{questions}");
+    }
+
+    #[test]
+    fn a_program_that_hears_nothing_asks_less_and_less_often() {
+        let mut peer = Peer::network(24, 1).remove(0);
+        let (mut out, mut asked) = (Vec::new(), Vec::new());
+        while peer.wake_at() < 200_000_000 {
+            let (now, before) = (peer.wake_at(), peer.traffic.queries);
+            peer.tick(now, &mut out);
+            if peer.traffic.queries > before && peer.traffic.queries > peer.traffic.answers {
+                asked.push(now / 1_000_000);
+            }
+        }
+        let apart: Vec<u64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(apart.len() > 5 && apart.iter().any(|apart| *apart >= 17), "{apart:?}");
     }
 
     #[test]

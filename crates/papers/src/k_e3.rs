@@ -41,14 +41,14 @@ pub(crate) fn run(trial: &mut Trial) -> Result<(), Failure> {
     let outcomes = contest.run(trial, &[SUCCESS, HOPS, SERVERS_P95]);
     let success = |name: &str| outcomes.success(name);
 
+    let is_last = |others: &[&str]| {
+        let least = others.iter().map(|name| success(&format!("uniform/10/{name}")));
+        least.fold(1.0, f64::min) > success("uniform/10/threshold")
+    };
+    let balancing = ["proportion", "transfer", "active"];
     let others = ["none", "log-n", "proportion", "transfer", "passive", "active"];
-    let least = others.map(|name| success(&format!("uniform/10/{name}"))).into_iter();
-    let least = least.fold(1.0, f64::min);
-    trial.truth("uniform/threshold-last", least > success("uniform/10/threshold"));
-    let least = ["proportion", "transfer", "active"];
-    let least = least.map(|name| success(&format!("uniform/10/{name}"))).into_iter();
-    let is_last = least.fold(1.0, f64::min) > success("uniform/10/threshold");
-    trial.truth("uniform/threshold-last-of-those-that-balance", is_last);
+    trial.truth("uniform/threshold-last", is_last(&others));
+    trial.truth("uniform/threshold-last-of-those-that-balance", is_last(&balancing));
     let servers = |name: &str| outcomes.get(format!("uniform/100/{name}")).servers_p95;
     let (proportion, transfer) = (servers("proportion"), servers("transfer"));
     trial.number("servers/proportion-to-transfer", proportion / transfer);

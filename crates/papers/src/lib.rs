@@ -70,7 +70,7 @@ mod h_e8;
 mod h_e9;
 
 pub use figure::Figure;
-pub use gallery::{Circumstances, Gallery};
+pub use gallery::{Circumstances, Entry, Gallery};
 pub use k_e13::live as live_as_peer;
 pub use plan::{Differs, Expect, Plan, Printed, Quick, Row};
 pub use registry::{EXPERIMENTS, Experiment, find};

@@ -73,6 +73,8 @@ pub struct Row {
     pub differs: Option<Differs>,
     /// Judged at scale 1 only.
     pub full_size: bool,
+    /// Judged from this scale on, of sizes and of durations.
+    pub scale_min: f64,
     /// A remark for the reader.
     pub note: String,
 }
@@ -125,6 +127,8 @@ struct RawRow {
     #[serde(default)]
     full_size: bool,
     #[serde(default)]
+    scale_min: f64,
+    #[serde(default)]
     note: String,
 }
 
@@ -154,6 +158,15 @@ impl Plan {
             return Err(format!("plan {} has a quick run of no size", plan.id));
         }
         Ok(plan)
+    }
+
+    /// All that the code that runs it hears of it: seed, sizes, durations, constants, and the paper's numbers, with
+    /// which some experiments compare.
+    pub fn told(&self) -> String {
+        let Plan { id, seed, sizes, durations, constants, rows, .. } = self;
+        let printed: Vec<(&str, Printed)> =
+            rows.iter().filter_map(|row| Some((&*row.name, row.paper?))).collect();
+        format!("{id} {seed:?} {sizes:?} {durations:?} {constants:?} {printed:?}")
     }
 
     /// What a quick run multiplies its numbers by.
@@ -230,8 +243,11 @@ impl TryFrom<RawRow> for Row {
             ));
         }
         let full_size = raw.full_size || is_pin || matches!(expect, Expect::Exact(_));
-        let RawRow { name, paper, differs, note, .. } = raw;
-        Ok(Row { name, paper, expect, differs, full_size, note })
+        let RawRow { name, paper, differs, scale_min, note, .. } = raw;
+        if !(0.0..=1.0).contains(&scale_min) || (full_size && scale_min > 0.0) {
+            return Err(format!("row {name} is judged from a part of full size on, or there only"));
+        }
+        Ok(Row { name, paper, expect, differs, full_size, scale_min, note })
     }
 }
 
@@ -298,6 +314,9 @@ mod tests {
             "exakt = 1",
             "pin = nan",
             "pin = 1\nexact = 1",
+            "band = [1, 2]\nscale_min = 1.5",
+            "band = [1, 2]\nscale_min = nan",
+            "band = [1, 2]\nscale_min = 0.5\nfull_size = true",
         ] {
             assert!(plan(&format!("[[rows]]\nname = 'a'\n{judgement}")).is_err(), "{judgement}");
         }

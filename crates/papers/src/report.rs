@@ -101,7 +101,13 @@ impl Report {
         let seeds = match *self.seeds {
             [] => "without chance".into(),
             [seed] => format!("seed {seed}"),
-            [first, .., last] => format!("seeds {first} to {last}"),
+            [first, .., last] if last - first == self.seeds.len() as u64 - 1 => {
+                format!("seeds {first} to {last}")
+            }
+            ref several => {
+                let several: Vec<String> = several.iter().map(u64::to_string).collect();
+                format!("seeds {}", several.join(", "))
+            }
         };
         format!("{seeds}, {}", self.scale)
     }

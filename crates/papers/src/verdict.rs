@@ -112,6 +112,8 @@ pub(crate) fn judge(
     };
     let (verdict, why) = if row.full_size && !scale.is_full() {
         (Verdict::NotJudged, "judged at scale 1 only".into())
+    } else if scale.size.min(scale.time) < row.scale_min {
+        (Verdict::NotJudged, format!("judged from scale {} on", row.scale_min))
     } else {
         match (meets(&row.expect, &sample), &row.expect) {
             (Some(true), Expect::Pin(_)) => (Verdict::AsBefore, String::new()),
@@ -251,6 +253,21 @@ mod tests {
         let full = "name = 'a/x'\nshape = 'it falls'\nfull_size = true";
         check(full, Some(LIE), 0.1, "not judged: judged at scale 1 only");
         check(full, Some(LIE), 1.0, "differs");
+    }
+
+    #[test]
+    fn a_row_may_be_judged_from_a_scale_on() {
+        let row = "name = 'a/x'\nband = [36, 60]\nscale_min = 0.25";
+        check(row, number(50.0), 0.2, "not judged: judged from scale 0.25 on");
+        check(row, number(70.0), 0.2, "not judged: judged from scale 0.25 on");
+        check(row, number(50.0), 0.25, "holds");
+        check(row, number(70.0), 0.25, "differs");
+        let plan = plan(row);
+        let measurements = vec![("a/x".into(), Value::Number(70.0))];
+        let runs =
+            [Run { seed: Some(1), findings: Findings { measurements, ..Findings::default() } }];
+        let short = Scale { size: 1.0, time: 0.1 };
+        assert_eq!(judge(&plan, &plan.rows[0], short, &runs).1, Verdict::NotJudged);
     }
 
     #[test]

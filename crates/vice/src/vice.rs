@@ -216,7 +216,7 @@ impl Vice {
                     *height += self.rng.below(1_000);
                 }
             }
-            Message::Offer(summary) if self.does(Lie::Forge) => {
+            Message::Offer(summary, _) if self.does(Lie::Forge) => {
                 summary.state = self.draw_digest();
             }
             Message::Piece { bytes, .. } if self.does(Lie::Forge) => {
@@ -253,7 +253,7 @@ impl Vice {
         if let Some((from, message)) = heard {
             match message {
                 Message::Behind { height, .. } if self.does(Lie::Forge) => {
-                    said.push((from, self.offer(*height, tip, false_state)));
+                    said.push((from, self.offer(*height, tip, seat, false_state)));
                 }
                 Message::Fetch { height, from: start } => {
                     if let Some((_, state)) =
@@ -278,9 +278,22 @@ impl Vice {
     }
 
     /// A state that it has made up.
-    fn offer(&mut self, height: u64, tip: &Tip, false_state: &dyn Fn() -> Vec<u8>) -> Message {
+    fn offer(
+        &mut self,
+        height: u64,
+        tip: &Tip,
+        seat: Seat,
+        false_state: &dyn Fn() -> Vec<u8>,
+    ) -> Message {
         let mut forged =
             Tip { height: tip.height.max(height + 1 + self.rng.below(50)), ..tip.clone() };
+        if self.rng.chance(0.3)
+            && let Some(alone) = Tip::first(vec![seat])
+        {
+            // As if nobody but itself had ever sat here.
+            let (height, last, time) = (forged.height, self.draw_digest(), forged.time);
+            forged = Tip { height, last, time, ..alone };
+        }
         if self.rng.chance(0.2) {
             forged.plan = Some(Vec::new());
         }
@@ -294,7 +307,7 @@ impl Vice {
         let summary =
             Summary { tip: forged.clone(), state: digest_of(&state), bytes: state.len() as u64 };
         self.forged = Some((forged, state));
-        Message::Offer(summary)
+        Message::Offer(summary, None)
     }
 
     fn noise<N: Notary>(&mut self, tip: &Tip, time: Instant, seat: Seat, stamp: &N) -> Message {
@@ -314,7 +327,7 @@ impl Vice {
                 Message::Word(Word::Vote(vote, false), None)
             }
             3 => {
-                let mut batch = Batch { leader: seat, time, commands: Vec::new(), change: None };
+                let mut batch = Batch::after(tip, seat, time, Vec::new(), None);
                 if self.rng.chance(0.3) {
                     self.invent(&mut batch);
                 }
@@ -430,7 +443,8 @@ impl Vice {
         let height = roll.epoch + self.rng.below(3);
         let seats = vec![seat];
         let change = Some(Change::Enact { seats, point: None, ready: Vec::new() });
-        let batch = Batch { leader: seat, time: Instant::START, commands: Vec::new(), change };
+        let (before, epoch, commands) = (self.draw_digest(), roll.epoch, Vec::new());
+        let batch = Batch { before, epoch, leader: seat, time: Instant::START, commands, change };
         let (round, step, value) = (0, Step::Precommit, batch.digest());
         let vote = Vote { height, round, step, value: Some(value), seat };
         let seals = vec![(seat, self.sealed(vote, stamp).seal)];

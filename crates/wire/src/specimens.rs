@@ -1,4 +1,4 @@
-//! A specimen of each message, and the hash of its bytes.
+//! A specimen of everything that travels, and the hash of its bytes.
 
 use base::{Digest, Domain, Duration, FileId, Instant, PublicKey, SecretKey};
 use directory::{
@@ -11,9 +11,15 @@ use lease::{
     Client, Field, Kind, Mode, Name, Scope,
     message::{self, Down, Downward, Grant, Recall, Return, Up, Upward, Want},
 };
-use overlay::{Decree, Issuer, IssuerRevocation, Revocation, Tidings, decrees::Range};
+use overlay::{
+    Consent, Decree, Enrolment, Invitation, Issuer, IssuerRevocation, Patrons, Profile, Renewal,
+    Revocation, Secret, Terms, Tidings, UserName, Users, decrees::Range,
+};
 
-use crate::{Message, Slot, Word, seal};
+use crate::{
+    About, Envelope, Frame, Io, IoReply, Join, Lead, Message, Neighbour, Person, Pin, Query,
+    Rights, Slot, Survivor, Ticket, Whereabouts, Whom, Word, encode,
+};
 
 fn id(text: &str) -> FileId {
     text.parse().unwrap()
@@ -96,7 +102,7 @@ fn acts() -> Vec<Act> {
                 is_live: true,
             },
         },
-        Act::Keep { file: file(), version: 9, is_live: true },
+        Act::Keep { file: file(), version: 9, is_live: true, digest: None },
         Act::Lock { file: file(), owner: 8, start: 0, end: u64::MAX, hold: Some(true) },
         Act::Reap { file: file() },
     ]
@@ -236,31 +242,155 @@ fn responses() -> Vec<(&'static str, Response)> {
     ]
 }
 
-pub(crate) fn specimens() -> Vec<(&'static str, Message)> {
+/// What is said and needs no answer.
+pub(crate) fn frames() -> Vec<(&'static str, Frame)> {
+    let about = About { group: digest(3), epoch: 2 };
     let requests = requests().into_iter().map(|(name, said)| (name, Message::Request(said)));
-    let responses = responses().into_iter().map(|(name, said)| (name, Message::Response(said)));
     let members = members().into_iter().map(|(name, said)| (name, Message::Member(Box::new(said))));
-    requests.chain(responses).chain(members).chain(between_clients_and_members()).collect()
+    let all = requests.chain(members).chain(between_clients_and_members());
+    let groups = all.map(|(name, message)| (name, Frame::Group(about, message)));
+    let tidings = tidings().into_iter().map(|(name, said)| (name, Frame::Tidings(said)));
+    groups.chain(tidings).collect()
 }
 
 fn between_clients_and_members() -> Vec<(&'static str, Message)> {
     let (renew, seal) = (Request { lease: up(Up::Renew), ask: None }, group::Seal([9; 64]));
     let leader = group::Seat { key: PublicKey::from_bytes([1; 32]), incarnation: 2 };
-    let slot = Slot { epoch: 2, height: 5, index: 1 };
+    let slot = Slot { height: 5, index: 1 };
+    vec![
+        ("sealed", Message::Sealed(renew, seal)),
+        ("word", Message::Word(Word { slot, leader, bytes: vec![1, 2] })),
+        ("whose", Message::Whose),
+        ("changes", Message::Changes(changes())),
+    ]
+}
+
+fn changes() -> Vec<group::Decision> {
     let changes = members().into_iter().find_map(|(_, message)| match message {
         group::Message::Decisions(decisions) => Some(decisions),
         _ => None,
     });
+    changes.expect("members show decisions")
+}
+
+fn tidings() -> Vec<(&'static str, Tidings)> {
     vec![
-        ("sealed", Message::Sealed(renew, seal)),
-        ("word", Message::Word(Word { slot, leader, bytes: vec![1, 2] })),
-        ("whose", Message::Whose(2)),
-        ("changes", Message::Changes(changes.expect("members show decisions"))),
-        ("compare", Message::Tidings(Tidings::Compare(Range::default(), digest(7)))),
-        ("known", Message::Tidings(Tidings::Known(Range::default(), decrees()))),
-        ("lacking", Message::Tidings(Tidings::Lacking(decrees()))),
-        ("news", Message::Tidings(Tidings::News(decrees()))),
+        ("compare", Tidings::Compare(Range::default(), digest(7))),
+        ("known", Tidings::Known(Range::default(), decrees())),
+        ("lacking", Tidings::Lacking(decrees())),
+        ("news", Tidings::News(decrees())),
     ]
+}
+
+/// What is asked out of turn.
+pub(crate) fn queries() -> Vec<(&'static str, Query)> {
+    let (group, key, serial, file) = (digest(3), machine().public(), 7, id("1.2.7"));
+    let io = |io| Query::Io { serial, file: file.clone(), who: (5, 6), io };
+    let decree = |decree| Query::Decree(Box::new(decree));
+    let [revoke, revoke_issuer] = <[Decree; 2]>::try_from(decrees()).expect("there are two");
+    let enrol = Enrolment::new(&issuer(), profile(), 5).expect("there are few groups");
+    vec![
+        ("join", Query::Join(Box::new(join()))),
+        ("invited", Query::Invited(pin().digest())),
+        ("read", Query::Read { serial, file: file.clone(), offset: 2, length: 3 }),
+        ("find", Query::Find { group, serial }),
+        ("look", Query::Look(file.clone())),
+        ("who, by client", Query::Who(Whom::Client(Client(3)))),
+        ("who, by key", Query::Who(Whom::Key(key))),
+        ("decree of a machine", decree(revoke)),
+        ("decree of an issuer", decree(revoke_issuer)),
+        ("decree of a user", decree(Decree::Enrol(enrol))),
+        ("survivor", Query::Survivor { group }),
+        ("changes", Query::Changes { group, changes: changes() }),
+        ("people", Query::People),
+        ("renew", Query::Renew),
+        ("io read", io(Io::Read { offset: 2, length: 3 })),
+        ("io write", io(Io::Write { offset: Some(3), bytes: vec![1, 2] })),
+        ("io resize", io(Io::Resize(3))),
+        ("io sync", io(Io::Sync)),
+        ("io tell", io(Io::Tell)),
+        ("rights", Query::Rights { group, machine: key, serial, file: file.clone() }),
+    ]
+}
+
+/// What is answered.
+pub(crate) fn answers() -> Vec<(&'static str, crate::Answer)> {
+    use crate::Answer;
+    let users = Some(vec![profile()]);
+    let ticket = Ticket { client: Client(3), machines: vec![neighbour()], users };
+    let members = neighbour().addresses;
+    let lead = Lead { pin: pin(), changes: changes(), members };
+    let survivor = Survivor {
+        reach: group::Reach { height: 4, bound: Some(1) },
+        has_state: true,
+        number: 1,
+        epoch: 2,
+        members: vec![machine().public()],
+        time: Instant::from_secs(3),
+        quiet_s: 6,
+    };
+    let renewal = Renewal::new(&issuer(), machine().public(), 9_999);
+    vec![
+        ("joined", Answer::Joined(Box::new(ticket))),
+        ("refused", Answer::Refused("no".into())),
+        ("invited", Answer::Invited(Box::new(lead))),
+        ("bytes", Answer::Bytes(vec![1, 2, 3])),
+        ("file", Answer::File(Some(id("1.2.7")))),
+        ("looking", Answer::Looking),
+        ("machine", Answer::Machine(neighbour())),
+        ("decreed", Answer::Decreed),
+        ("survivor", Answer::Survivor(Box::new(survivor))),
+        ("heard", Answer::Heard),
+        ("people", Answer::People(vec![Person { user: profile(), is_removed: true }])),
+        ("renewed", Answer::Renewed(Box::new(renewal))),
+        ("io bytes", Answer::Io(IoReply::Bytes(vec![1, 2]))),
+        ("io done", Answer::Io(IoReply::Done)),
+        ("io refused", Answer::Io(IoReply::Refused(28))),
+        ("io away", Answer::Io(IoReply::Away)),
+        ("io busy", Answer::Io(IoReply::Busy)),
+        ("rights", Answer::Rights(Box::new(Rights { users: Users::Any, file: Some((1, 2, 3)) }))),
+        ("denied", Answer::Denied),
+    ]
+}
+
+fn machine() -> SecretKey {
+    SecretKey::from_seed([2; 32])
+}
+
+fn issuer() -> Issuer {
+    Issuer::by(&SecretKey::from_seed([1; 32]), machine(), 2_000)
+}
+
+fn profile() -> Profile {
+    let name = UserName::new("alice").expect("it is a name");
+    Profile { name, key: machine().public(), uid: 7, gid: 7, groups: [20].into() }
+}
+
+fn neighbour() -> Neighbour {
+    let (client, key) = (Client(3), machine().public());
+    let addresses = vec!["127.0.0.1:7".parse().expect("it is an address")];
+    Neighbour { client, key, addresses, expires: 9, users: Users::Any }
+}
+
+fn invitation() -> Invitation {
+    let (expires, patrons) = (1_000, Patrons::Any);
+    let terms = Terms { count: 2, expires, certificate_expires_max: 9_000, patrons };
+    Invitation::new(&issuer(), &Secret::new([3; 16]), terms).expect("the terms are in order")
+}
+
+fn pin() -> Pin {
+    let founder = group::Seat { key: machine().public(), incarnation: 0 };
+    let roll = group::Roll { epoch: 1, seats: vec![founder], leader: founder };
+    Pin { offer: invitation().offer(), inviter: machine().public(), founder, roll }
+}
+
+fn join() -> Join {
+    let (machine, authority) = (machine(), SecretKey::from_seed([1; 32]).public());
+    let certificate = invitation().certify(&machine, 9_000).expect("it is as long as it may be");
+    let certificate = certificate.renewed(Renewal::new(&issuer(), machine.public(), 9_999));
+    let whereabouts = Whereabouts { addresses: neighbour().addresses, number: 4 };
+    let consent = Consent::new(&SecretKey::from_seed([4; 32]), authority, machine.public());
+    Join::new(certificate, whereabouts, &machine, 5).with(vec![consent])
 }
 
 fn digest(seed: u8) -> Digest {
@@ -300,7 +430,10 @@ fn members() -> Vec<(&'static str, group::Message)> {
         Certificate { height, round, step: Step::Prevote, value: digest, seals: seals.clone() };
     let votes = vec![(Step::Prevote, None, seat(2), seal)];
     let passage = Passage { height, round, is_precommit: false, votes };
-    let batch = |change| Batch { leader: seat(1), time, commands: vec![vec![1, 2]], change };
+    let batch = |change| {
+        let (before, leader, commands) = (Digest::from_bytes([6; 32]), seat(1), vec![vec![1, 2]]);
+        Batch { before, epoch: 2, leader, time, commands, change }
+    };
     let wishes = vec![Wisher { seat: seat(1), until: time, seal }];
     let plan = Change::Plan { seats: vec![seat(1), seat(3)], wishes };
     let point = Point { height, digest };
@@ -316,6 +449,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
     let lineage = base::decode(&base::encode(&decisions), 1 << 20).expect("it is a lineage");
     let tip = Tip {
         height,
+        last: digest,
         time,
         leader: seat(1),
         term: Term { height, time },
@@ -330,7 +464,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
     vec![
         ("vote", Message::Word(Word::Vote(vote.clone(), true), None)),
         ("proposal", Message::Word(Word::Proposal(proposal), Some(batch(Some(plan))))),
-        ("polka", Message::Word(Word::Polka(certificate), None)),
+        ("polka", Message::Word(Word::Polka(certificate.clone()), None)),
         ("passage", Message::Word(Word::Passage(passage), None)),
         ("commands", Message::Commands(vec![vec![1], vec![]])),
         ("hello", Message::Hello { nonce: 3 }),
@@ -338,7 +472,7 @@ fn members() -> Vec<(&'static str, group::Message)> {
         ("behind", Message::Behind { height, epoch }),
         ("decisions", Message::Decisions(decisions)),
         ("rescue", Message::Decisions(vec![rescue])),
-        ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 })),
+        ("offer", Message::Offer(Summary { tip, state: digest, bytes: 3 }, Some(certificate))),
         ("fetch piece", Message::Fetch { height, from: 1 }),
         ("piece", Message::Piece { height, from: 1, bytes: vec![1, 2] }),
         ("wish", Message::Wish { epoch, seats: seats.clone(), until: time, seal }),
@@ -350,12 +484,14 @@ fn members() -> Vec<(&'static str, group::Message)> {
 
 /// If this fails, a node of today does not understand one of yesterday: raise `VERSION`.
 #[test]
-fn the_bytes_of_every_message_are_what_they_always_were() {
-    let pinned = include_str!("specimens.txt");
-    let mut now = String::new();
-    for (name, message) in specimens() {
-        let digest = Digest::of(Domain::new("wire specimen"), &seal(&message));
-        now.push_str(&format!("{name} {digest}\n"));
+fn the_bytes_of_everything_that_travels_are_what_they_always_were() {
+    fn lines<E: Envelope>(kind: &str, all: Vec<(&'static str, E)>) -> String {
+        let digest = |one: &E| Digest::of(Domain::new("wire specimen"), &encode(one));
+        all.iter().map(|(name, one)| format!("{kind} {name} {}\n", digest(one))).collect()
     }
+    let pinned = include_str!("specimens.txt");
+    let responses = lines("response", responses());
+    let [frames, queries] = [lines("frame", frames()), lines("query", queries())];
+    let now = [frames, responses, queries, lines("answer", answers())].concat();
     assert_eq!(now, pinned, "\n--- now:\n{now}");
 }

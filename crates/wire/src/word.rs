@@ -23,8 +23,6 @@ impl Sealable for Said<'_> {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
 )]
 pub struct Slot {
-    /// Since when the members are as they are.
-    pub epoch: u64,
     /// The decision that it follows from.
     pub height: u64,
     /// Which of the things that follow.
@@ -38,6 +36,6 @@ pub struct Word {
     pub slot: Slot,
     /// Who leads, as far as this member knows. A hint.
     pub leader: Seat,
-    /// The bytes of a [`crate::Message::Response`].
+    /// The bytes of a [`directory::message::Response`].
     pub bytes: Vec<u8>,
 }

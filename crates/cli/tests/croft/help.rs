@@ -9,6 +9,7 @@ fn help_texts_are_as_agreed() {
     check_golden("papers.txt", &["papers", "--help"]);
     check_golden("papers-list.txt", &["papers", "list", "--help"]);
     check_golden("papers-run.txt", &["papers", "run", "--help"]);
+    check_golden("papers-page.txt", &["papers", "page", "--help"]);
     check_golden("simulate.txt", &["simulate", "--help"]);
     for command in [
         "quickstart",

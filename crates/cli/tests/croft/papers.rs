@@ -107,8 +107,8 @@ fn a_page_is_written_and_what_was_run_is_not_run_again() {
         let args =
             ["papers", "run", "H-E2", "D-E4", "--scale", "0.01", "--seeds", "2", "--out", out];
         assert_eq!(croft(&args).status.code(), Some(3), "rows were not judged");
-        let kept = ["H-E2-1", "H-E2-2", "D-E4"].map(|run| {
-            let path = folder.join("runs").join(run).with_extension("json");
+        let kept = ["H-E2-0.01x0.01-1", "H-E2-0.01x0.01-2", "D-E4-0.01x0.01"].map(|run| {
+            let path = folder.join("runs").join(format!("{run}.json"));
             std::fs::metadata(path).unwrap().modified().unwrap()
         });
         let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -128,8 +128,30 @@ fn a_page_is_written_and_what_was_run_is_not_run_again() {
 }
 
 #[test]
+fn a_page_of_a_folder_shows_the_largest_runs_and_below_them_those_with_more_seeds() {
+    let folder = std::env::temp_dir().join(format!("croft-gathered-{}", std::process::id()));
+    let out = folder.to_str().unwrap();
+    assert_eq!(croft(&["papers", "page", out]).status.code(), Some(1), "it has no runs");
+    for sizes in [["--scale", "0.02", "--seeds", "1"], ["--scale", "0.01", "--seeds", "3"]] {
+        let args = [&["papers", "run", "H-E2", "--out", out][..], &sizes].concat();
+        assert_eq!(croft(&args).status.code(), Some(3), "rows were not judged");
+    }
+    let page = croft(&["papers", "page", out]);
+    assert_eq!(page.status.code(), Some(3));
+    let last = "experiments: 0 hold, 0 differ as explained, 1 partial, 0 differ";
+    assert_eq!(text(&page.stdout).lines().last(), Some(last));
+    let json = std::fs::read_to_string(folder.join("results.json")).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["experiments"][0]["seeds"], serde_json::json!([1]));
+    assert_eq!(json["experiments"][0]["scale"]["size"], 0.02);
+    assert_eq!(json["smaller"][0]["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(json["smaller"][0]["scale"]["size"], 0.01);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_network_of_processes_answers_queries_and_measures_every_row() {
-    let output = croft(&["papers", "run", "K-E13", "--scale", "0.04", "--json"]);
+    let output = croft(&["papers", "run", "K-E13", "--scale-time", "0.01", "--json"]);
     assert_eq!(text(&output.stderr), "");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = report["rows"].as_array().unwrap();
@@ -141,7 +163,10 @@ fn a_network_of_processes_answers_queries_and_measures_every_row() {
 #[test]
 fn processes_of_an_experiment_end_when_the_one_that_started_them_is_killed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_croft"));
-    command.args(["papers", "run", "K-E13"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(["papers", "run", "K-E13", "--scale-time", "0.1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut parent = command.spawn().unwrap();
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     while std::fs::read_to_string(&children).unwrap().split_whitespace().count() < 24 {}

@@ -71,7 +71,7 @@ fn a_mount_point_must_be_there_and_be_a_directory() {
     let missing = scratch.0.join("missing");
     let missing = missing.to_str().unwrap();
     let output = croft(&["run", "--dir", home, "--mount", missing]);
-    check_refused(&output, &["can't mount at", missing, "No such file or directory"]);
+    check_refused(&output, &["can't mount at", missing, "No such file or directory", "mkdir"]);
     let file = scratch.0.join("file");
     fs::write(&file, "").unwrap();
     let file = file.to_str().unwrap();

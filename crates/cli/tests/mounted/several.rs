@@ -1,6 +1,6 @@
 //! Cells of several machines, each in a process of its own, on this computer's own addresses.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use rustix::process::{Signal, kill_process};
 
@@ -39,6 +39,32 @@ fn two_machines_that_are_set_up_by_hand_share_one_tree() {
     assert_eq!(names(&two.path), ["early"]);
     fs::create_dir(two.at("late")).unwrap();
     assert_eq!(names(&one.path), ["early", "late"]);
+    two.stop();
+    one.stop();
+}
+
+#[test]
+fn what_a_machine_wrote_while_it_was_alone_can_be_read_by_others_and_keeps_its_time() {
+    if !can_mount() {
+        return;
+    }
+    let (mut one, mut two) = (Cell::idle(None), Cell::idle(None));
+    one.init(&[]);
+    one.start(&[]);
+    // In memory until it is closed, and in a file of its own: nobody has said what others check them by.
+    fs::write(one.at("few"), "few").unwrap();
+    fs::write(one.at("more"), vec![7; 100_000]).unwrap();
+    let times =
+        |cell: &Cell| ["few", "more"].map(|name| fs::metadata(cell.at(name)).unwrap().mtime_nsec());
+    let before = times(&one);
+    one.restart(&["--listen", "127.0.0.1"]);
+    let code = text(&one.ask(&["invite"]).stdout);
+    let output = two.ask(&["join", code.trim()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    two.start(&[]);
+    assert_eq!(fs::read(two.at("few")).unwrap(), b"few");
+    assert_eq!(fs::read(two.at("more")).unwrap(), vec![7; 100_000]);
+    assert_eq!((times(&one), times(&two)), (before, before));
     two.stop();
     one.stop();
 }

@@ -210,7 +210,8 @@ impl World {
             }
             14 => {
                 let size = rng.below(1_000);
-                let content = Content { size, allocated: size, ..Content::default() };
+                let digest = Some(base::Digest::from_bytes([7; 32]));
+                let content = Content { size, allocated: size, digest, ..Content::default() };
                 Call::Do(Act::SetContent { file: one, content })
             }
             15 => Call::Do(Act::SetXattr {

@@ -187,7 +187,7 @@ fn call() -> impl Strategy<Value = Call> {
             content: Content { size, allocated: size, ..Content::default() }
         })),
         (file(), number(), any::<bool>()).prop_map(|(file, version, is_live)| {
-            Call::Do(Act::Keep { file, version, is_live })
+            Call::Do(Act::Keep { file, version, is_live, digest: None })
         }),
         file().prop_map(|file| Call::Open { file, modes: Modes::posix(true, true) }),
         (0..4u64).prop_map(|handle| Call::Close { handle }),

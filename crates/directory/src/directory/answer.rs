@@ -57,6 +57,7 @@ impl Directory {
         operations: &[Operation],
         progress: &mut Progress,
     ) -> Result<(), Absent> {
+        let has_others = self.members.len() > 1;
         let member = self.members.get_mut(&client).expect("it was admitted");
         if number == member.session.batch && number > 0 {
             self.answer(progress, client, Answer::Applied { number, refused: None });
@@ -70,7 +71,7 @@ impl Directory {
         let mut absent = None;
         let mut work = Work::new(
             progress.now,
-            client,
+            (client, has_others),
             &member.users,
             &mut self.records,
             &mut self.grantor,

@@ -50,6 +50,10 @@ pub(super) fn perform(
     if content.is_live && !is_kept {
         return Err(Refusal::Senseless.into());
     }
+    // What nobody could check is not believed of anybody.
+    if content.lacks_digest() && view.has_others() {
+        return Err(Refusal::Senseless.into());
+    }
     record.content = Content { home: Some(view.client()), ..content.clone() };
     record.times.modified = time;
     record.times.changed = time;

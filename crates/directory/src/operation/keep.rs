@@ -3,7 +3,7 @@
 //! Whoever lets programs write past itself can't take that back: so others have to know before, and ask there. It
 //! changes nothing that `stat` tells.
 
-use base::FileId;
+use base::{Digest, FileId};
 use lease::{Field, Kind, message::Want};
 
 use crate::{
@@ -21,6 +21,7 @@ pub(super) fn perform(
     file: &FileId,
     version: u64,
     is_live: bool,
+    digest: Option<Digest>,
 ) -> Result<(), Stop> {
     let mut wants = vec![read(Field::Access.of(file)), write(Field::Content.of(file))];
     if is_live {
@@ -42,11 +43,17 @@ pub(super) fn perform(
     if !is_kept && !actor.owns(&record.access) {
         actor.must(&record.access, Use::Write)?;
     }
+    if is_live && digest.is_some() {
+        return Err(Refusal::Senseless.into());
+    }
     if is_live && view.is_open_elsewhere(file)? {
         return Err(Refusal::Sharing.into());
     }
     let home = Some(view.client());
-    record.content = Content { home, version, digest: None, is_live, ..record.content };
+    record.content = Content { home, version, digest, is_live, ..record.content };
+    if record.content.lacks_digest() && view.has_others() {
+        return Err(Refusal::Senseless.into());
+    }
     view.set_file(file, record);
     Ok(())
 }

@@ -97,7 +97,10 @@ impl<N: Notary> Replica<N> {
     fn compare(&mut self) {
         // One other could not tell which of the two is right, where nobody may lie.
         let enough = self.members.witnesses().max(2);
-        let found = self.checkpoints.iter().find_map(|(summary, _)| {
+        // What it has from before it sat here is what it was told: that others have something else there is no fault
+        // of its own, and it finds out because it can't follow them.
+        let mut own = self.checkpoints.iter().filter(|(one, _)| one.tip.height >= self.tip.epoch);
+        let found = own.find_map(|(summary, _)| {
             let (height, state) = (summary.tip.height, summary.state);
             let mut counts: BTreeMap<Digest, Vec<Sealed<Vouch>>> = BTreeMap::new();
             let said = self.agreeing.said.values().flatten();

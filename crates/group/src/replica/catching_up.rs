@@ -6,6 +6,7 @@ use base::{Digest, Domain, Instant};
 
 use super::{Output, Record, Replica, serving::PIECE_BYTES};
 use crate::{
+    ballot::Certificate,
     batch::Decision,
     engine::Engine,
     lineage::Roll,
@@ -33,6 +34,9 @@ pub(super) struct CatchingUp {
     /// The height that somebody has gone beyond, if all that is missing here may still be a vote on its way: once
     /// it is decided there is nothing to ask.
     awaited: Option<u64>,
+    /// Whether somebody has decided what comes next on top of something else than is here. Then a state is asked for
+    /// once: if those who sit here have gone on from there, it can't follow them in another way.
+    is_parted: bool,
     /// Whom to ask next.
     turn: usize,
     /// What each member offers: those that are known, and those that are proven.
@@ -147,17 +151,19 @@ impl<N: Notary> Replica<N> {
     }
 
     /// How far it is.
-    fn behind(&self) -> Message {
-        Message::Behind { height: self.tip.height, epoch: self.tip.epoch }
+    fn behind(&mut self) -> Message {
+        let (height, epoch) = (self.tip.height, self.tip.epoch);
+        let is_parted = std::mem::take(&mut self.catching_up.is_parted);
+        Message::Behind { height, epoch: if is_parted { epoch.max(height + 2) } else { epoch } }
     }
 
     /// Asks those that are said to sit here. What they answer proves itself, or enough vouch for it.
     pub(super) fn on_hint(&mut self, now: Instant, mut seats: Vec<Seat>, out: &mut Vec<Output>) {
         seats.truncate(Seats::COUNT_MAX);
         self.catching_up.hints = seats.clone();
+        let message = self.behind();
         for to in seats.into_iter().filter(|seat| *seat != self.me) {
-            let message = self.behind();
-            out.push(Output::Send { to, message });
+            out.push(Output::Send { to, message: message.clone() });
         }
         self.catching_up.asks_left = 2 * self.whom().len();
         self.catching_up.again_at = Some(now + self.settings.repeat);
@@ -224,7 +230,10 @@ impl<N: Notary> Replica<N> {
                 || self.tip.is_blank()
                 || !decision.follows(&self.tip, &self.charter.group, &self.notary)
             {
-                // It may be true all the same: who has left is told so that it is to sit here again.
+                // It may be true all the same: who has left is told so that it is to sit here again. And whoever was
+                // alone here once may have decided different things for different newcomers.
+                self.catching_up.is_parted |=
+                    decision.height == self.tip.height + 1 && !decision.batch.is_after(&self.tip);
                 self.ask(now, from, out);
                 break;
             }
@@ -240,7 +249,7 @@ impl<N: Notary> Replica<N> {
         }
         if self.tip.height > height {
             self.catching_up.offers.clear();
-            self.catching_up.fetch = None;
+            (self.catching_up.fetch, self.catching_up.is_parted) = (None, false);
             self.catching_up.again_at = Some(now + self.settings.repeat);
             let message = self.behind();
             out.push(Output::Send { to: from, message });
@@ -252,6 +261,7 @@ impl<N: Notary> Replica<N> {
         now: Instant,
         from: Seat,
         summary: Summary,
+        proof: Option<&Certificate>,
         out: &mut Vec<Output>,
     ) {
         if !summary.tip.is_sound() || summary.tip.is_blank() {
@@ -265,7 +275,14 @@ impl<N: Notary> Replica<N> {
         let roll = self.roll();
         // Who sat here once may be too few to be believed by now. A state from their time leads nowhere either:
         // what came after it was theirs to decide. Nor does one of members of whom nothing proves that they sit here.
-        if !is_of_use || !summary.tip.is_of(&roll) {
+        // But if what it has came from whoever was alone here, those who sit here may do so since another height
+        // than is known: what a quorum of them has sealed is theirs, and nobody can have sealed what it has.
+        let is_sealed = || {
+            let (group, notary) = (&self.charter.group, &self.notary);
+            summary.tip.seats == roll.seats
+                && proof.is_some_and(|proof| summary.tip.is_sealed_by(proof, group, notary))
+        };
+        if !is_of_use || !(summary.tip.is_of(&roll) || is_sealed()) {
             return;
         }
         let Some(proven) = Seats::new(roll.seats.clone()).filter(|proven| proven.contains(&from))

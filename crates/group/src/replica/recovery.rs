@@ -123,7 +123,8 @@ impl<N: Notary> Replica<N> {
                     return Ok(());
                 }
                 let is_next = |batch: &Batch| {
-                    height == self.tip.height + 1 || matches!(batch.change, Some(Change::Rescue(_)))
+                    height == self.tip.height + 1 && batch.is_after(&self.tip)
+                        || matches!(batch.change, Some(Change::Rescue(_)))
                 };
                 let Some(batch) = batch.or(known).filter(is_next) else {
                     return Err(Malformed::new("a log whose decisions do not follow one another"));

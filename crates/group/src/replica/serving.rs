@@ -22,6 +22,8 @@ const SERVED_BYTES_MAX: usize = 1 << 20;
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 /// What an answer counts for at the least.
 const ANSWER_BYTES: usize = 4 << 10;
+/// A state is not made out of turn for a member that can't follow before so many times as long as a question waits.
+const MAKE_PAUSE: u32 = 4;
 /// So many points are remembered whose state has been asked for and not come.
 const ASKED_MAX: usize = 4;
 
@@ -70,7 +72,7 @@ impl<N: Notary> Replica<N> {
     ) {
         if self.may_tell(now, &from) {
             let before = out.len();
-            self.tell(from, height, epoch, out);
+            self.tell(now, from, height, epoch, out);
             let bytes = out[before..].iter().map(bytes_told).sum();
             self.note_told(now, &from, bytes);
         }
@@ -107,7 +109,7 @@ impl<N: Notary> Replica<N> {
         }
     }
 
-    fn tell(&mut self, from: Seat, height: u64, epoch: u64, out: &mut Vec<Output>) {
+    fn tell(&mut self, now: Instant, from: Seat, height: u64, epoch: u64, out: &mut Vec<Output>) {
         if height.saturating_add(1) >= self.tip.epoch && epoch < self.tip.epoch {
             // Others have sat here since, which it would know if it had what was decided.
             let changes = self.changes_since(epoch);
@@ -141,6 +143,7 @@ impl<N: Notary> Replica<N> {
         } else if let Some((summary, _)) = self.checkpoints.back()
             && summary.tip.height > height
         {
+            let offer = self.offer(summary);
             // It takes a state only of those of whom it is proven that they sit here, and they may need it to decide
             // anything at all.
             let change = self.own_proof().filter(|change| change.height <= self.effective);
@@ -148,8 +151,22 @@ impl<N: Notary> Replica<N> {
                 let message = Message::Decisions(vec![change]);
                 Output::Send { to: from, message }
             }));
-            out.push(Output::Send { to: from, message: Message::Offer(summary.clone()) });
+            out.push(Output::Send { to: from, message: offer });
+        } else if is_blank
+            && self.members.contains(&from)
+            && self.made_at.is_none_or(|at| at + MAKE_PAUSE * self.settings.repeat <= now)
+        {
+            // The others may need it to decide anything more, and it needs a state from beyond what it has said.
+            self.made_at = Some(now);
+            self.want_state_here(out);
         }
+    }
+
+    /// How a state is offered.
+    pub(super) fn offer(&self, summary: &Summary) -> Message {
+        let decision = self.recent.iter().find(|one| one.height == summary.tip.height);
+        let proof = decision.map(|decision| self.with_seal(&decision.certificate));
+        Message::Offer(summary.clone(), proof)
     }
 
     /// Whoever was away has to know of it, also if it was no member that has gone on.
@@ -247,7 +264,7 @@ fn bytes_told(output: &Output) -> usize {
         Output::Send { message: Message::Decisions(decisions), .. } => {
             decisions.iter().map(bytes_of).sum()
         }
-        Output::Send { message: Message::Offer(Summary { tip, .. }), .. } => {
+        Output::Send { message: Message::Offer(Summary { tip, .. }, _), .. } => {
             tip.lineage.changes().iter().map(bytes_of).sum()
         }
         _ => 0,

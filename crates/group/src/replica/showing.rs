@@ -96,9 +96,8 @@ impl<N: Notary> Replica<N> {
             self.ready.insert((point.height, from), seal);
         } else if self.denies(&point) {
             // It was misled, unless it lies. If enough say so, it finds out.
-            if let Some((summary, _)) = self.checkpoints.back() {
-                out.push(Output::Send { to: from, message: Message::Offer(summary.clone()) });
-            }
+            let offer = self.checkpoints.back().map(|(summary, _)| self.offer(summary));
+            out.extend(offer.map(|message| Output::Send { to: from, message }));
         } else if point.height == self.tip.height {
             self.want_state_here(out);
         }
@@ -124,7 +123,7 @@ impl<N: Notary> Replica<N> {
     }
 
     /// Asks for the state at the tip out of turn, if it can be had and has not been asked for.
-    fn want_state_here(&mut self, out: &mut Vec<Output>) {
+    pub(super) fn want_state_here(&mut self, out: &mut Vec<Output>) {
         let is_asked = self.asked.iter().any(|tip| tip.height == self.tip.height);
         if self.effective == self.tip.height && !is_asked {
             out.push(self.want_state());

@@ -9,6 +9,7 @@ use crate::{engine::Patience, seal::Sealable as _};
 use world::{HOP, Pen as _, Wax, World, seat};
 
 mod agreeing;
+mod chain;
 mod fairness;
 mod misled;
 mod rescues;
@@ -339,12 +340,12 @@ fn proposal_at(
     Message::Word(Word::Proposal(Sealed { what, seal }), Some(batch.clone()))
 }
 
-fn batch(leader: u8, time: Instant) -> Batch {
-    Batch { leader: seat(leader), time, commands: Vec::new(), change: None }
+fn batch(tip: &Tip, leader: u8, time: Instant) -> Batch {
+    Batch::after(tip, seat(leader), time, Vec::new(), None)
 }
 
 /// Whether the records that this member has written since say that a proposal of a round is fit.
-fn judgements(world: &World, number: u8, since: usize) -> Vec<(u32, bool)> {
+fn judgements<N: world::Pen>(world: &World<N>, number: u8, since: usize) -> Vec<(u32, bool)> {
     let mut judgements = Vec::new();
     for record in &world.log(number)[since..] {
         for record in base::decode::<Vec<Record>>(record, record.len()).unwrap() {
@@ -414,7 +415,7 @@ fn who_leaves_out_what_proves_a_change_of_members_is_not_followed() {
     let (round, leader) = leaders.find(|(_, leader)| *leader != seat(told)).unwrap();
     let number = (0..4).find(|number| seat(*number) == leader).unwrap();
     let (time, proof) = (replica.time(world.now), replica.proof.clone().unwrap());
-    let mut left_out = batch(number, time);
+    let mut left_out = batch(replica.tip(), number, time);
     let since = world.log_len(told);
     for change in [None, Some(Change::Prove(proof))] {
         left_out.change = change;
@@ -432,8 +433,9 @@ fn a_liar_that_proposes_many_batches_leaves_room_for_those_of_others() {
     let leader = world.leader();
     let liar = (0..4).find(|number| seat(*number) != leader).unwrap();
     for number in (0..4).filter(|number| *number != liar) {
+        let tip = world.members[&seat(number)].replica.tip().clone();
         for nanos in 0..100 {
-            let batch = batch(liar, Instant::from_nanos(nanos));
+            let batch = batch(&tip, liar, Instant::from_nanos(nanos));
             for round in 0..4 {
                 let message = proposal(liar, round, None, &batch);
                 let from = seat(liar);
@@ -454,7 +456,8 @@ fn to_say_that_a_quorum_has_seen_a_batch_does_not_make_its_time_plausible_later(
     let members = world.members[&seat(0)].replica.members().clone();
     let liar = (0..4).find(|number| seat(*number) == *members.leader(1)).unwrap();
     let honest = (0..4).find(|number| seat(*number) == *members.leader(2)).unwrap();
-    let early = batch(liar, Instant::from_secs(3_600));
+    let tip = world.members[&seat(honest)].replica.tip();
+    let early = batch(tip, liar, Instant::from_secs(3_600));
     let since = world.log_len(honest);
     for (round, valid_round) in [(1, Some(0)), (5, None)] {
         let message = proposal(liar, round, valid_round, &early);
@@ -487,7 +490,7 @@ fn a_state_that_nobody_has_any_more_is_not_asked_for_for_ever() {
     let summary = Summary { tip, state: world::group(), bytes: 1 << 20 };
     let sources: Vec<Seat> = (0..4).map(seat).filter(|seat| *seat != away).take(2).collect();
     for from in &sources {
-        let message = Message::Offer(summary.clone());
+        let message = Message::Offer(summary.clone(), None);
         world.input(away, Input::Heard { from: *from, message, is_fit: true });
     }
     // What brings it no further does not keep it waiting either.
@@ -521,7 +524,7 @@ fn members_that_have_started_again_still_have_a_state_for_those_that_are_behind(
         is_fit: true,
     };
     replica.step(now, input, &mut out);
-    let is_offer = |one: &Output| matches!(one, Output::Send { message: Message::Offer(_), .. });
+    let is_offer = |one: &Output| matches!(one, Output::Send { message: Message::Offer(..), .. });
     assert!(out.iter().any(is_offer), "{out:?}");
 }
 
@@ -591,7 +594,7 @@ fn a_decision_that_rests_on_an_own_vote_waits_until_the_vote_is_safe() {
             let from = seat(number);
             replica.step(now, Input::Heard { from, message, is_fit: true }, out);
         };
-        let batch = batch(leader, replica.time(now));
+        let batch = batch(replica.tip(), leader, replica.time(now));
         hear(&mut replica, leader, proposal(leader, 0, None, &batch), &mut out);
         for step in [Step::Prevote, Step::Precommit] {
             for number in &others {

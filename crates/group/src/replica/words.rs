@@ -22,6 +22,12 @@ impl<N: Notary> Replica<N> {
         out: &mut Vec<Output>,
     ) {
         let next = self.tip.height + 1;
+        if !self.is_member() && !self.members.contains(&from) {
+            // Whoever votes here sits somewhere: perhaps where this member is to sit, and was told otherwise.
+            self.on_stranger(from);
+            self.ask(now, from, out);
+            return;
+        }
         if word.height() < next {
             // Whoever says it again does not know that it is decided.
             if matches!(word, Word::Vote(_, true) | Word::Passage(_)) {
@@ -153,7 +159,8 @@ impl<N: Notary> Replica<N> {
         let bytes: usize = batch.commands.iter().map(Vec::len).sum();
         let change = batch.change.as_ref();
         let is_enacted = matches!(change, Some(Change::Enact { .. }));
-        batch.time >= self.tip.time
+        batch.is_after(&self.tip)
+            && batch.time >= self.tip.time
             && !(is_enacted && bytes > 0)
             && batch.commands.len() <= self.settings.batch_count_max
             && bytes <= self.settings.batch_bytes_max

@@ -8,10 +8,9 @@ use std::{
 };
 
 use base::PublicKey;
-use borsh::{BorshDeserialize, BorshSerialize};
-use group::{Decision, Ed25519};
-use node::{Join, Pin};
+use group::Ed25519;
 use overlay::{Code, Invitation};
+use wire::{Answer, Join, Lead, Query, Ticket};
 
 use crate::{
     Asker, Failure, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
@@ -20,20 +19,8 @@ use crate::{
 };
 
 use super::{
-    ANSWER_BYTES_MAX, Answer, Errand, Membership, NEARBY, NEARBY_MAX, PATIENCE, Ticket, certify,
-    charter, seconds_now, unfit, whereabouts,
+    Membership, NEARBY, NEARBY_MAX, PATIENCE, certify, charter, seconds_now, unfit, whereabouts,
 };
-
-/// What a machine that has made a code hands over to whoever comes with it.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Lead {
-    /// What the code pins.
-    pub(crate) pin: Pin,
-    /// How the members have changed since, with what proves it.
-    pub(crate) changes: Vec<Decision>,
-    /// Where members may be.
-    pub(crate) members: Vec<SocketAddr>,
-}
 
 impl Membership {
     /// Joins the cell that a code invites to; the machine's key comes to be in a directory. A code of another machine
@@ -77,14 +64,14 @@ impl Membership {
         let certificate = certify(&invitation, &machine)?;
         let join =
             Join::new(certificate.clone(), whereabouts(Some(listen)), &machine, seconds_now());
-        let errand = base::encode(&Errand::Join(Box::new(join)));
+        let query = wire::encode(&Query::Join(Box::new(join)));
         let may_answer = |key: &PublicKey| {
             *key == lead.pin.inviter || roll.seats.iter().any(|seat| seat.key == *key)
         };
         let addresses: Vec<SocketAddr> = [inviter].into_iter().chain(lead.members).collect();
         let ticket = first_of(&addresses, |address| {
-            let (key, bytes) = network.ask_at(*address, errand.clone(), PATIENCE)?;
-            match base::decode::<Answer>(&bytes, ANSWER_BYTES_MAX)? {
+            let (key, bytes) = network.ask_at(*address, query.clone(), PATIENCE)?;
+            match wire::decode::<Answer>(&bytes)? {
                 _ if !may_answer(&key) => {
                     let what = "it is no member of the group that the invitation leads to".into();
                     Err(Failure::Peer { who: format!("{key:?}"), what })
@@ -115,10 +102,10 @@ fn follow(
     code: &Code,
     listen: SocketAddr,
 ) -> Result<(Lead, Invitation, SocketAddr), Failure> {
-    let errand = base::encode(&Errand::Invited(code.pin));
+    let query = wire::encode(&Query::Invited(code.pin));
     let ask = |address: &SocketAddr| {
-        let (key, bytes) = network.ask_at(*address, errand.clone(), PATIENCE)?;
-        match base::decode::<Answer>(&bytes, ANSWER_BYTES_MAX)? {
+        let (key, bytes) = network.ask_at(*address, query.clone(), PATIENCE)?;
+        match wire::decode::<Answer>(&bytes)? {
             Answer::Invited(lead) => {
                 let invitation = lead.pin.accept(code, &key).map_err(unfit)?;
                 Ok((*lead, invitation, *address))

@@ -6,8 +6,8 @@ use std::{
 };
 
 use base::Digest;
-use node::Pin;
 use overlay::{Code, Invitation, Patrons, Secret, Text};
+use wire::Pin;
 
 use crate::{Failure, key, machine::replace};
 

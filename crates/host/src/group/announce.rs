@@ -9,14 +9,10 @@ use std::{
 };
 
 use base::PublicKey;
-use node::{Join, mailroom::Kind};
+use node::mailroom::Kind;
+use wire::{Answer, Join, Query};
 
-use crate::{
-    Neighbours,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand},
-    mailbox::Mailbox,
-    net::Lookout,
-};
+use crate::{Neighbours, mailbox::Mailbox, net::Lookout};
 
 use super::Post;
 
@@ -37,7 +33,7 @@ pub(super) fn announce(
     reply: Option<SyncSender<Answer>>,
 ) {
     let me = *join.certificate.machine();
-    let errand = base::encode(&Errand::Join(Box::new(join)));
+    let query = wire::encode(&Query::Join(Box::new(join)));
     thread::spawn(move || {
         let mut said = String::new();
         let mut others = neighbours.keys();
@@ -45,12 +41,12 @@ pub(super) fn announce(
         loop {
             // They may be others by now.
             let members = neighbours.members();
-            let tell = |key: &PublicKey| lookout.ask(key, errand.clone(), PATIENCE);
+            let tell = |key: &PublicKey| lookout.ask(key, query.clone(), PATIENCE);
             let mut count = 0;
             let mut said_users = BTreeMap::<_, usize>::new();
             let enough = members.len().saturating_sub(1) / 3 + 1;
             for member in members.iter().filter(|member| **member != me) {
-                match tell(member).map(|bytes| base::decode(&bytes, ANSWER_BYTES_MAX)) {
+                match tell(member).map(|bytes| wire::decode(&bytes)) {
                     Some(Ok(Answer::Joined(ticket))) => {
                         count += 1;
                         let same = said_users.entry(ticket.users.clone()).or_default();

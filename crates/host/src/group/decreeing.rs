@@ -9,7 +9,7 @@ use std::{
 use base::{Instant, Machine as _, PublicKey};
 use node::{Input, Output};
 use overlay::{Decree, Decrees, Tidings, decrees};
-use wire::Message;
+use wire::Frame;
 
 use crate::{Failure, cell::seconds_now, machine::replace};
 
@@ -152,10 +152,10 @@ impl Group {
                 };
                 match output {
                     decrees::Output::Tell(to, tidings) => {
-                        peers.send(&to, wire::seal(&Message::Tidings(tidings)));
+                        peers.send(&to, wire::encode(&Frame::Tidings(tidings)));
                     }
                     decrees::Output::TellAll(tidings) => {
-                        let bytes = wire::seal(&Message::Tidings(tidings));
+                        let bytes = wire::encode(&Frame::Tidings(tidings));
                         for to in peers.connected() {
                             peers.send(&to, bytes.clone());
                         }

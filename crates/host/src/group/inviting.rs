@@ -3,9 +3,10 @@
 use std::sync::mpsc::SyncSender;
 
 use base::Digest;
-use node::{Pin, mailroom::Sender};
+use node::mailroom::Sender;
+use wire::{Answer, Lead, Pin};
 
-use crate::cell::{Answer, Lead, recall};
+use crate::cell::recall;
 
 use super::{Group, Post, peers::Door};
 

@@ -3,10 +3,11 @@
 use std::sync::{Arc, mpsc::SyncSender};
 
 use base::Machine as _;
-use node::{Input, Join, Output};
+use node::{Input, Output};
 use overlay::{Consent, Decree, Profile};
+use wire::{Answer, Join, Ticket};
 
-use crate::cell::{Answer, Ticket, seconds_now};
+use crate::cell::seconds_now;
 
 use super::{Group, announce};
 

@@ -6,9 +6,7 @@ use group::{Decision, Message as Words, Roll, Seal, Seat};
 use lease::message::{Up, Upward};
 use node::Order;
 use vice::{Lie, Vice};
-use wire::{Message, Word};
-
-use crate::cell::Errand;
+use wire::{About, Answer, Frame, Message, Query, Word};
 
 use super::*;
 
@@ -20,6 +18,8 @@ pub(crate) struct Liar {
     notary: Ed25519,
     /// Who sits in the group, as the machine itself knows.
     roll: Roll,
+    /// What a frame for a member begins with.
+    head: Vec<u8>,
     rng: Rng,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Corruption {
 /// A long frame goes out with one in so many.
 const LONG_EVERY: u64 = 50;
 /// As many bytes as a message may have, and one more.
-const LONG: usize = wire::BYTES_MAX + 1;
+const LONG: usize = Frame::BYTES_MAX + 1;
 
 impl Liar {
     fn new(corruption: Corruption, member: &Member<Ed25519>) -> Liar {
@@ -64,7 +64,10 @@ impl Liar {
         let slack = group::Settings::default().doubt.slack;
         let vice = Vice::new(lies, zeal, slack, group, invented, &mut rng);
         let (seat, roll) = (member.replica().seat(), Roll::from(member.replica().tip()));
-        Liar { vice, manner, seat, notary: Ed25519::new(key), roll, rng }
+        let mut head = member.about().encode(Message::Member(Box::new(Words::Commands(vec![]))));
+        // All but what is said.
+        head.truncate(head.len() - 5);
+        Liar { vice, manner, seat, notary: Ed25519::new(key), roll, head, rng }
     }
 
     /// The frames that go to a machine in place of this one.
@@ -72,10 +75,12 @@ impl Liar {
         if self.manner == Manner::Silent {
             return Vec::new();
         }
-        let mut frames = match wire::open(&bytes) {
-            Ok(Message::Member(words)) => self.words(to, *words),
-            Ok(Message::Word(word)) => self.word(word),
-            Ok(Message::Changes(changes)) => vec![self.changes(changes)],
+        let mut frames = match wire::decode(&bytes) {
+            Ok(Frame::Group(about, Message::Member(words))) => self.words(to, about, *words),
+            Ok(Frame::Group(about, Message::Word(word))) => self.word(about, word),
+            Ok(Frame::Group(about, Message::Changes(changes))) => {
+                vec![self.changes(about, changes)]
+            }
             // What its own client wants, it wants in earnest.
             _ => return vec![bytes],
         };
@@ -88,7 +93,7 @@ impl Liar {
         frames
     }
 
-    fn words(&mut self, to: &PublicKey, words: Words) -> Vec<Vec<u8>> {
+    fn words(&mut self, to: &PublicKey, about: About, words: Words) -> Vec<Vec<u8>> {
         let honest = (self.manner == Manner::ToTheFace).then(|| words.clone());
         let number = match honest {
             // One who hears the lies.
@@ -97,11 +102,11 @@ impl Liar {
         };
         let said = self.vice.outward(number, words, self.seat, &self.notary);
         let all = honest.into_iter().chain(said);
-        all.map(|words| wire::seal(&Message::Member(Box::new(words)))).collect()
+        all.map(|words| about.encode(Message::Member(Box::new(words)))).collect()
     }
 
     /// What a client hears.
-    fn word(&mut self, mut word: Word) -> Vec<Vec<u8>> {
+    fn word(&mut self, mut about: About, mut word: Word) -> Vec<Vec<u8>> {
         let Some(bytes) = self.vice.speak(word.bytes) else { return Vec::new() };
         word.bytes = bytes;
         if self.manner == Manner::Concerted {
@@ -110,23 +115,23 @@ impl Liar {
         let mut said = Vec::new();
         if self.vice.misanswers() {
             if self.rng.below(8) == 0 {
-                said.push(self.changes(Vec::new()));
+                said.push(self.changes(about, Vec::new()));
             }
             match self.rng.below(4) {
-                0 => word.slot.epoch += 1 + self.rng.below(9),
+                0 => about.epoch += 1 + self.rng.below(9),
                 1 => word.slot.height += 1 + self.rng.below(9),
                 2 => word.slot.index += 1,
                 _ => word.leader = self.seat,
             }
         }
-        said.push(wire::seal(&Message::Word(word)));
+        said.push(about.encode(Message::Word(word)));
         said
     }
 
     /// How it says that the members have changed.
-    fn changes(&mut self, mut changes: Vec<Decision>) -> Vec<u8> {
+    fn changes(&mut self, about: About, mut changes: Vec<Decision>) -> Vec<u8> {
         self.vice.rewrite(&mut changes, &self.roll, self.seat, &self.notary);
-        wire::seal(&Message::Changes(changes))
+        about.encode(Message::Changes(changes))
     }
 
     fn noise(&mut self) -> Vec<Vec<u8>> {
@@ -134,13 +139,14 @@ impl Liar {
             (0..self.rng.below(200)).map(|_| self.rng.below(256) as u8).collect();
         if self.rng.chance(0.5) {
             // Nearly a message: of the right version and for somebody.
-            let head = [wire::VERSION as u8, 0, self.rng.below(8) as u8];
+            let mut head = self.head.clone();
+            *head.last_mut().expect("it says for whom it is") = self.rng.below(8) as u8;
             bytes.splice(0..0, head);
         }
         let mut frames = vec![bytes];
         if self.rng.below(LONG_EVERY) == 0 {
             let mut long = vec![0xff; LONG - self.rng.below(3) as usize];
-            long[..3].copy_from_slice(&[wire::VERSION as u8, 0, 2]);
+            long[..self.head.len()].copy_from_slice(&self.head);
             frames.push(long);
         }
         frames
@@ -161,7 +167,9 @@ impl Group {
     pub(super) fn heeds(&mut self, from: &PublicKey, bytes: &[u8]) -> bool {
         let Some(peers) = &self.peers else { return true };
         let Some(liar) = &peers.liar else { return true };
-        let Ok(Message::Member(words)) = wire::open(bytes) else { return true };
+        let Ok(Frame::Group(about, Message::Member(words))) = wire::decode(bytes) else {
+            return true;
+        };
         let replica = self.member.replica();
         let (tip, time) = (replica.tip(), replica.time(self.clock.now()));
         let mut liar = liar.borrow_mut();
@@ -171,7 +179,7 @@ impl Group {
         let heard = Some((tip.seat_of(from), &*words));
         let said = vice.scheme(heard, tip, &false_state, time, *seat, notary);
         for (to, words) in said.into_iter().filter(|(to, _)| to != seat) {
-            let bytes = vice.maul(wire::seal(&Message::Member(Box::new(words))));
+            let bytes = vice.maul(about.encode(Message::Member(Box::new(words))));
             peers.send_frame(&to.key, bytes);
         }
         vice.hears(&words)
@@ -189,9 +197,9 @@ fn rename(bytes: &mut [u8]) {
 }
 
 /// What a liar answers out of turn: it knows who is meant, and has every byte that anybody wants.
-pub(super) fn misanswer(errand: &[u8], answer: Answer) -> Answer {
-    match (base::decode(errand, errand.len()), answer) {
-        (Ok(Errand::Read { length, .. }), _) => Answer::Bytes(vec![0; length as usize]),
+pub(super) fn misanswer(query: &[u8], answer: Answer) -> Answer {
+    match (wire::decode(query), answer) {
+        (Ok(Query::Read { length, .. }), _) => Answer::Bytes(vec![0; length as usize]),
         (_, Answer::Machine(mut machine)) => {
             machine.addresses = vec![([127, 0, 0, 1], 9).into()];
             Answer::Machine(machine)

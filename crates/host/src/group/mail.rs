@@ -6,7 +6,7 @@ use base::{Machine, PublicKey};
 use directory::message::Request;
 use lease::Client;
 use node::{Input, Output};
-use wire::{Audience, Message, Slot, Word};
+use wire::{Audience, Frame, Message, Slot, Word};
 
 use crate::Failure;
 
@@ -17,7 +17,7 @@ impl Group {
     pub(super) fn on_letter(&mut self, request: Request, out: &mut Vec<Output>) {
         let (now, (me, client)) = (self.clock.now(), self.me);
         if self.member.replica().is_alone() {
-            let bytes = wire::seal(&Message::Request(request));
+            let bytes = self.member.about().encode(Message::Request(request));
             return self.member.step(now, Input::Heard { from: client, bytes, key: None }, out);
         }
         let Some(peers) = &mut self.peers else { return };
@@ -55,23 +55,29 @@ impl Group {
         let Some(peers) = &mut self.peers else { return Ok(()) };
         let now = self.clock.now();
         match Audience::of(&bytes) {
-            Some(Audience::Member) => {
+            Some(Audience::Member(_)) => {
                 let from = self.member.replica().tip().seat_of(&from);
                 self.member.step(now, Input::Told { from, bytes }, out);
             }
-            Some(Audience::Group) => {
+            Some(Audience::Group(_)) => {
                 if let Some(client) = self.member.book().client(&from) {
                     let input = Input::Heard { from: client, bytes, key: Some(from) };
                     self.member.step(now, input, out);
                 }
             }
-            Some(Audience::Client) => match wire::open(&bytes) {
-                Ok(Message::Word(word)) => said.extend(peers.ear().on_word(&from, word)),
-                Ok(Message::Changes(changes)) => self.on_changes(changes, out),
+            Some(Audience::Client(_)) => match wire::decode(&bytes) {
+                Ok(Frame::Group(about, Message::Word(word))) => {
+                    said.extend(peers.ear().on_word(&from, about, word));
+                }
+                Ok(Frame::Group(about, Message::Changes(changes)))
+                    if about.group == self.member.about().group =>
+                {
+                    self.on_changes(changes, out);
+                }
                 _ => {}
             },
             Some(Audience::Machine) => {
-                if let Ok(Message::Tidings(tidings)) = wire::open(&bytes) {
+                if let Ok(Frame::Tidings(tidings)) = wire::decode(&bytes) {
                     return self.on_tidings(from, tidings, out);
                 }
             }
@@ -88,11 +94,12 @@ impl Group {
             return said.push(bytes);
         }
         let Some(peers) = self.peers.as_mut().filter(|_| replica.is_member()) else { return };
-        let word = Word { slot, leader: replica.tip().leader, bytes };
+        let (about, word) =
+            (self.member.about(), Word { slot, leader: replica.tip().leader, bytes });
         if to == client {
-            said.extend(peers.ear().on_word(&me, word));
+            said.extend(peers.ear().on_word(&me, about, word));
         } else if let Some(machine) = self.member.book().machine(to) {
-            peers.send(&machine.key, wire::seal(&Message::Word(word)));
+            peers.send(&machine.key, about.encode(Message::Word(word)));
         }
     }
 

@@ -8,21 +8,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::PublicKey;
-use client::Ear;
+use base::{Digest, PublicKey};
 use group::{Ed25519, Roll};
 use node::{
-    Book, Join,
+    Book,
     mailroom::{Kind, Sender},
 };
 use overlay::{Consent, Decree, Patrons, Profile, Renewal, Renewer, Users};
-use wire::Audience;
+use wire::{Answer, Audience, Ear, Join, Neighbour, Query, Ticket, Whom};
 
 use crate::{
     Asker, Content, Failure, Lane, Limits, Neighbours, Network, NetworkSettings, Reception,
     Welcome,
     authority::issuer_path,
-    cell::{Answer, Deed, Errand, Membership, Neighbour, Plea, Ticket, Whom, seconds_now},
+    cell::{IoRequest, Membership, seconds_now},
     key,
     mailbox::Mailbox,
     neighbours,
@@ -44,8 +43,6 @@ const SURVIVOR_MAX: Duration = Duration::from_secs(3);
 const UNHEARD: Duration = Duration::from_secs(5);
 /// The most machines that are asked.
 const ASKED_MAX: usize = 64;
-/// The most bytes of what is asked out of turn.
-const ERRAND_BYTES_MAX: usize = Deed::BYTES_MAX + (64 << 10);
 
 /// The other machines.
 pub(crate) struct Peers {
@@ -83,6 +80,8 @@ pub(super) struct Door {
     issuer: PathBuf,
     /// The root key of the cell.
     authority: PublicKey,
+    /// What the group is known by.
+    group: Digest,
     /// Those who are of the cell, and when their certificates expire.
     known: Mutex<BTreeMap<PublicKey, u64>>,
     /// Those who were sent away. As many as the group remembers.
@@ -189,7 +188,7 @@ impl Reception for Door {
     fn on_frame(&self, from: &PublicKey, _: Lane, bytes: Vec<u8>) -> Duration {
         let (sender, size) = (Sender::Machine(*from), bytes.len());
         let kind = match Audience::of(&bytes) {
-            Some(Audience::Group) => Kind::Wish,
+            Some(Audience::Group(_)) => Kind::Wish,
             _ => Kind::Word,
         };
         self.inbox.post_from(sender, kind, size, Post::Frame { from: *from, bytes });
@@ -202,58 +201,61 @@ impl Reception for Door {
 
     fn on_ask(&self, from: &Asker, bytes: Vec<u8>, is_awaited: &dyn Fn() -> bool) -> Vec<u8> {
         let sender = sender(from);
-        let answer = match base::decode(&bytes, ERRAND_BYTES_MAX) {
-            Ok(Errand::Join(mut join)) if *join.certificate.machine() == from.key => {
+        let answer = match wire::decode(&bytes) {
+            Ok(Query::Join(mut join)) if *join.certificate.machine() == from.key => {
                 join.heard = seconds_now();
                 self.submit(sender, |reply| Post::Join { join, reply })
             }
-            Ok(Errand::Invited(digest)) => self.lead(sender, &digest),
-            Ok(Errand::Decree(_)) if !from.is_known => {
+            Ok(Query::Invited(digest)) => self.lead(sender, &digest),
+            Ok(Query::Decree(_)) if !from.is_known => {
                 Answer::Refused("only machines of the cell may pass that on".into())
             }
-            Ok(Errand::Decree(decree)) => {
+            Ok(Query::Decree(decree)) => {
                 self.submit(sender, |reply| Post::Decree { decree, reply })
             }
-            Ok(Errand::Survivor | Errand::Changes(_)) if !from.is_known => {
+            Ok(Query::Survivor { .. } | Query::Changes { .. }) if !from.is_known => {
                 Answer::Refused("only machines of the cell may say that".into())
             }
-            Ok(Errand::Survivor) => self.survivor(sender),
-            Ok(Errand::Changes(changes)) => {
+            Ok(ref query) if query.group().is_some_and(|group| *group != self.group) => {
+                Answer::Refused("that is for a group of which nothing is here".into())
+            }
+            Ok(Query::Survivor { .. }) => self.survivor(sender),
+            Ok(Query::Changes { changes, .. }) => {
                 self.inbox.post_from(sender, Kind::Word, bytes.len(), Post::Changes(changes));
                 Answer::Heard
             }
-            Ok(Errand::Read { .. } | Errand::Find(_) | Errand::Look(_) | Errand::Do { .. })
+            Ok(Query::Read { .. } | Query::Find { .. } | Query::Look(_) | Query::Io { .. })
                 if !self.is_neighbour(from) =>
             {
                 Answer::Refused("only machines of the cell may read".into())
             }
-            Ok(ref errand) if !self.neighbours.may_ask(&from.key, errand) => Answer::Denied,
-            Ok(Errand::Read { serial, offset, length, .. }) => {
+            Ok(ref query) if !self.neighbours.may_ask(&from.key, query) => Answer::Denied,
+            Ok(Query::Read { serial, offset, length, .. }) => {
                 neighbours::piece(&self.content, serial, offset, length)
             }
-            Ok(Errand::Find(serial)) => self.neighbours.find_here(serial),
-            Ok(Errand::Look(file)) => self.neighbours.look(file),
-            Ok(Errand::Do { serial, file, who, deed }) => {
+            Ok(Query::Find { serial, .. }) => self.neighbours.find_here(serial),
+            Ok(Query::Look(file)) => self.neighbours.look(file),
+            Ok(Query::Io { serial, file, who, io }) => {
                 let (users, file) = (&Users::Any, &file);
-                let plea = Plea { users, serial, file, who, deed, is_awaited };
-                self.neighbours.serve(&from.key, plea)
+                let request = IoRequest { users, serial, file, who, io, is_awaited };
+                self.neighbours.serve(&from.key, request)
             }
-            Ok(Errand::Who(_) | Errand::People | Errand::Rights { .. }) if !from.is_known => {
+            Ok(Query::Who(_) | Query::People | Query::Rights { .. }) if !from.is_known => {
                 Answer::Refused("only machines of the cell may ask that".into())
             }
-            Ok(Errand::Who(whom)) => match self.neighbours.recall(whom) {
+            Ok(Query::Who(whom)) => match self.neighbours.recall(whom) {
                 Some(machine) => Answer::Machine(machine),
                 None => Answer::Refused("nobody here knows that machine".into()),
             },
-            Ok(Errand::Rights { machine, serial, file }) => {
+            Ok(Query::Rights { machine, serial, file, .. }) => {
                 self.neighbours.rights_here(&machine, serial, &file)
             }
-            Ok(Errand::People) => self
+            Ok(Query::People) => self
                 .neighbours
                 .people(false)
                 .map_or_else(|failure| Answer::Refused(failure.to_string()), Answer::People),
-            Ok(Errand::Renew) => self.renew(from),
-            Ok(Errand::Join(_)) => Answer::Refused(
+            Ok(Query::Renew) => self.renew(from),
+            Ok(Query::Join(_)) => Answer::Refused(
                 "that is the certificate of another machine; join on that one".into(),
             ),
             Err(malformed) => Answer::Refused(malformed.to_string()),
@@ -268,7 +270,7 @@ impl Reception for Door {
             true => super::liar::misanswer(&bytes, answer),
             false => answer,
         };
-        base::encode(&answer)
+        wire::encode(&answer)
     }
 }
 
@@ -303,6 +305,7 @@ impl Peers {
             directory: directory.into(),
             issuer: issuer_path(directory),
             authority: membership.authority,
+            group: charter.group,
             known,
             gone,
             looking: Mutex::default(),
@@ -312,7 +315,7 @@ impl Peers {
         let settings = NetworkSettings { key, bind, limits: Limits::default() };
         let reception = Arc::clone(&door) as Arc<dyn Reception>;
         let network = Arc::new(Network::start(settings, reception)?);
-        neighbours.meet(&network);
+        neighbours.meet(&network, charter.group);
         let peers = Peers {
             directory: directory.into(),
             membership,
@@ -368,7 +371,7 @@ impl Peers {
             return;
         }
         self.asked_at = Some(now);
-        let whose = wire::seal(&wire::Message::Whose(self.ear.roll().epoch));
+        let whose = self.ear.whose();
         for Neighbour { key, .. } in self.membership.machines.iter().take(ASKED_MAX) {
             self.send(key, whose.clone());
         }
@@ -527,7 +530,7 @@ impl Peers {
                     *other != client && !book.is_revoked(&machine.key)
                 };
                 let others = book.machines().filter(is_other);
-                let others = others.map(|(client, machine)| Neighbour::of(book, client, machine));
+                let others = others.map(|(client, machine)| book.neighbour(client, machine));
                 let users = book.machine(client).map(|machine| book.served(machine));
                 let users = users.unwrap_or_else(|| Some(Vec::new()));
                 if client == self.membership.client {
@@ -547,7 +550,7 @@ impl Peers {
     pub(super) fn read_book(&mut self, book: &Book, me: &PublicKey) {
         let others = book.machines().filter(|(_, machine)| machine.key != *me);
         let (gone, machines): (Vec<_>, Vec<_>) = others
-            .map(|(client, machine)| Neighbour::of(book, client, machine))
+            .map(|(client, machine)| book.neighbour(client, machine))
             .partition(|machine| book.is_revoked(&machine.key));
         for Neighbour { key, .. } in &gone {
             self.door.known().remove(key);

@@ -6,12 +6,9 @@ use std::{sync::Arc, thread, time::Duration};
 use base::{Machine as _, PublicKey};
 use node::{Input, Output, mailroom::Kind};
 use overlay::Renewal;
+use wire::{Answer, Query};
 
-use crate::{
-    Neighbours,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership},
-    net::Lookout,
-};
+use crate::{Neighbours, cell::Membership, net::Lookout};
 
 use super::{Group, Post};
 
@@ -69,8 +66,8 @@ pub(crate) fn ask_around(
     let mut keys = neighbours.keys();
     keys.sort_by_key(|key| *key != founder);
     let ask = |key: &PublicKey| {
-        let bytes = lookout.ask(key, base::encode(&Errand::Renew), PATIENCE)?;
-        match base::decode(&bytes, ANSWER_BYTES_MAX) {
+        let bytes = lookout.ask(key, wire::encode(&Query::Renew), PATIENCE)?;
+        match wire::decode(&bytes) {
             Ok(Answer::Renewed(renewal)) => Some(*renewal),
             _ => None,
         }

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use base::{FileId, PublicKey};
 use directory::record::{File, Record, Sort};
 use overlay::Users;
+use wire::{Answer, Rights};
 
-use crate::{
-    Failure,
-    cell::{Answer, Rights},
-};
+use crate::Failure;
 
 use super::Group;
 

@@ -10,10 +10,10 @@ use base::{Instant, PublicKey};
 use group::{Astray, Ed25519, Replica, Rescue};
 use node::Book;
 use serde::Serialize;
+use wire::Person;
 
 use crate::{
     Key,
-    cell::Person,
     net::{Away, PeerStanding, Standing as NetworkStanding},
 };
 

@@ -3,33 +3,12 @@
 
 use std::sync::mpsc::SyncSender;
 
-use base::{Instant, Machine as _, PublicKey};
-use borsh::{BorshDeserialize, BorshSerialize};
-use group::{Decision, Reach, Rescue, Sealed};
+use base::{Machine as _, PublicKey};
+use group::{Decision, Rescue, Sealed};
 use node::{Input, Output};
-use wire::Message;
-
-use crate::cell::Answer;
+use wire::{Answer, Message, Survivor};
 
 use super::{Group, standing::ForkStanding};
-
-/// How much of its group's decisions a machine has.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Survivor {
-    /// How far it reaches.
-    pub(crate) reach: Reach,
-    /// Whether that is anything: whoever was never told of a decision has nothing to go on from.
-    pub(crate) has_state: bool,
-    /// The greatest number of a rescue that it knows of.
-    pub(crate) number: u32,
-    /// The members as it knows them, since this height.
-    pub(crate) epoch: u64,
-    pub(crate) members: Vec<PublicKey>,
-    /// The agreed time there.
-    pub(crate) time: Instant,
-    /// For how long it has heard of no decision, in seconds, since it was started at the earliest.
-    pub(crate) quiet_s: u64,
-}
 
 impl Group {
     /// How much this machine has.
@@ -125,7 +104,7 @@ impl Group {
         if let (Some(peers), Some(rescue)) = (&self.peers, self.member.replica().last_rescue()) {
             let since = rescue.height;
             let changes = self.member.replica().changes_since(since);
-            peers.send(to, wire::seal(&Message::Changes(changes)));
+            peers.send(to, self.member.about().encode(Message::Changes(changes)));
         }
     }
 

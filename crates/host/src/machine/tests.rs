@@ -14,6 +14,7 @@ mod codes;
 mod flood;
 mod fsck;
 mod liars;
+mod powers;
 mod recovery;
 mod revoked;
 mod users;

@@ -9,10 +9,9 @@
 use std::time::{Duration, Instant};
 
 use base::{FileId, PublicKey};
-use directory::record::Access;
 use overlay::Users;
 
-use crate::cell::{Answer, Deed, Errand, Rights, Whom};
+use wire::{Answer, Io, Query, Rights, Whom};
 
 use super::Neighbours;
 
@@ -23,17 +22,17 @@ pub(super) const JUDGED_MAX: usize = 256;
 
 impl Neighbours {
     /// Whether a machine may ask for this. One that acts for anybody may; one that acts for nobody may ask nothing.
-    pub(crate) fn may_ask(&self, from: &PublicKey, errand: &Errand) -> bool {
+    pub(crate) fn may_ask(&self, from: &PublicKey, query: &Query) -> bool {
         if self.recall(Whom::Key(*from)).is_some_and(|machine| machine.users == Users::Any) {
             return true;
         }
-        match errand {
-            Errand::Read { serial, file, .. }
-            | Errand::Do { serial, file, deed: Deed::Read { .. }, .. } => {
+        match query {
+            Query::Read { serial, file, .. }
+            | Query::Io { serial, file, io: Io::Read { .. }, .. } => {
                 self.may_read(from, (*serial, file))
             }
             // Whoever changes something is looked at where it is done.
-            Errand::Find(_) | Errand::Look(_) | Errand::Do { .. } => {
+            Query::Find { .. } | Query::Look(_) | Query::Io { .. } => {
                 !matches!(self.acts_for(from), Users::These(users) if users.is_empty())
             }
             _ => true,
@@ -67,8 +66,12 @@ impl Neighbours {
             _ => None,
         };
         let here = self.rights_here(machine, serial, file);
-        let errand = Errand::Rights { machine: *machine, serial, file: file.clone() };
-        pick(here).or_else(|| self.hear(&errand, pick).ok().flatten())
+        if let Some(rights) = pick(here) {
+            return Some(rights);
+        }
+        let (group, machine, file) = (self.known().group().ok()?, *machine, file.clone());
+        let query = Query::Rights { group, machine, serial, file };
+        self.hear(&query, pick).ok().flatten()
     }
 
     /// The same as this machine's member of the group has heard.
@@ -80,17 +83,11 @@ impl Neighbours {
     }
 }
 
-impl Rights {
-    fn access(&self) -> Option<Access> {
-        self.file.map(|(mode, uid, gid)| Access { mode, uid, gid })
-    }
-}
-
 #[cfg(test)]
 impl Neighbours {
-    /// What a machine is answered to any errand at all.
-    pub(crate) fn ask_raw(&self, home: lease::Client, errand: &Errand) -> Answer {
-        let answer = self.ask_home_once(home, errand, super::PATIENCE, true);
+    /// What a machine is answered to any query at all.
+    pub(crate) fn ask_raw(&self, home: lease::Client, query: &Query) -> Answer {
+        let answer = self.ask_home_once(home, query, super::PATIENCE, true);
         answer.map_or_else(|failure| Answer::Refused(failure.to_string()), |(_, answer)| answer)
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use base::PublicKey;
-use node::{Errands, errands, mailroom::Sender};
+use node::{Queries, mailroom::Sender, queries};
 use quinn::{Connection, ReadToEndError, RecvStream, SendStream, VarInt};
 use tokio::{
     sync::oneshot,
@@ -46,16 +46,16 @@ pub(crate) struct Pool {
 }
 
 struct State {
-    errands: Errands<Job>,
+    queries: Queries<Job>,
     is_over: bool,
 }
 
 impl Pool {
     pub(crate) fn start(
-        limits: errands::Limits,
+        limits: queries::Limits,
         reception: &Arc<dyn Reception>,
     ) -> (Arc<Pool>, Vec<JoinHandle<()>>) {
-        let state = Mutex::new(State { errands: Errands::new(limits), is_over: false });
+        let state = Mutex::new(State { queries: Queries::new(limits), is_over: false });
         let pool = Arc::new(Pool { state, stirred: Condvar::new(), clock: Clock });
         let start = |_| {
             let (pool, reception) = (Arc::clone(&pool), Arc::clone(reception));
@@ -71,7 +71,7 @@ impl Pool {
 
     /// How long somebody is not heard.
     fn rest(&self, from: &Asker) -> Duration {
-        self.lock().errands.rest(self.clock.now(), &sender(from))
+        self.lock().queries.rest(self.clock.now(), &sender(from))
     }
 
     /// The answer, when it is there; none if there is no room, or whoever answers has panicked.
@@ -79,7 +79,7 @@ impl Pool {
         let (reply, answer) = oneshot::channel();
         let mut state = self.lock();
         let (whose, job) = (sender(&from), Job { from, bytes, reply });
-        let is_in = !state.is_over && state.errands.put(self.clock.now(), whose, job).is_ok();
+        let is_in = !state.is_over && state.queries.put(self.clock.now(), whose, job).is_ok();
         self.stirred.notify_one();
         is_in.then_some(answer)
     }
@@ -94,7 +94,7 @@ impl Pool {
     fn next(&self) -> Option<(Sender, Job)> {
         let mut state = self.lock();
         loop {
-            let job = state.errands.begin(self.clock.now());
+            let job = state.queries.begin(self.clock.now());
             if job.is_some() || state.is_over {
                 return job;
             }
@@ -112,7 +112,7 @@ impl Pool {
             });
             let answer = answer.and_then(Result::ok);
             let (size, took) = (answer.as_ref().map_or(0, Vec::len), self.clock.used() - used);
-            self.lock().errands.end(self.clock.now(), whose, Duration::from_nanos(took), size);
+            self.lock().queries.end(self.clock.now(), whose, Duration::from_nanos(took), size);
             self.stirred.notify_one();
             if let Some(answer) = answer {
                 // Whoever asked may have gone.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::plain::plain;
+use wire::plain;
 
 /// So many lines at once, and then as many in each span.
 pub(crate) const LINES_MAX: u32 = 10;

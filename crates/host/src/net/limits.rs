@@ -130,8 +130,8 @@ impl Limits {
     }
 
     /// Those of them that are about requests of others.
-    pub(crate) fn errands(&self) -> node::errands::Limits {
-        node::errands::Limits {
+    pub(crate) fn queries(&self) -> node::queries::Limits {
+        node::queries::Limits {
             threads: self.ask_threads,
             waiting_max: self.ask_queue_max,
             debt_max: self.ask_debt_max,

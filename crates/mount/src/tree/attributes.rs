@@ -10,7 +10,7 @@ use directory::{
     record::{Access, Content},
 };
 
-use host::Deed;
+use host::Io;
 
 use crate::{
     errno,
@@ -19,7 +19,7 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, SUID, look_at},
+    body::{Body, SUID, digest_of_few, look_at},
     lock,
     opens::Inner,
 };
@@ -129,7 +129,7 @@ impl Tree {
             if self.is_shared {
                 hold.lock().writer = (caller.uid, caller.gid);
             }
-            if self.do_at_home(&hold, &Deed::Resize(size))?.is_some() {
+            if self.do_at_home(&hold, &Io::Resize(size))?.is_some() {
                 return Ok(());
             }
             match self.ready(&hold, need) {
@@ -231,14 +231,21 @@ impl Tree {
         // Whoever has it loaded tells its size.
         if inner.bytes.body().is_at_rest() {
             let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
-            let seen = backing.map(|backing| look_at(&backing)).transpose()?;
-            let size = seen.map(|seen| (seen.size, seen.allocated()));
-            news = size.filter(|(size, _)| *size != record.content.size);
+            if let Some(file) = backing {
+                let seen = look_at(&file)?;
+                let mut size = seen.size;
+                let digest = match self.is_shared {
+                    true => digest_of_few(&file, &mut size)?,
+                    false => None,
+                };
+                let is_news = size != record.content.size;
+                news = is_news.then(|| (size, seen.allocated(), digest));
+            }
         }
-        if let Some((size, allocated)) = news {
+        if let Some((size, allocated, digest)) = news {
             self.content.settle(record.serial);
             let version = if self.is_shared { self.desk.version() } else { 0 };
-            let content = Content { size, allocated, version, ..Content::default() };
+            let content = Content { size, allocated, version, digest, ..Content::default() };
             let act = Act::SetContent { file: file.clone(), content };
             let done = self.ask(&Actor::ROOT, Call::Do(act.clone())).or_else(|errno| {
                 // Where the superuser is not acted for, the owner may write.

@@ -4,7 +4,7 @@
 use base::FileId;
 use content::{Heard, TELL_MAX, Then, Visit, Way};
 use directory::File as Record;
-use host::{Deed, Done, Failure};
+use host::{Failure, Io, IoReply};
 use lease::Client;
 
 use crate::{
@@ -16,10 +16,10 @@ use crate::{
 use super::{Tree, lock, opens::Open};
 
 /// What the other machine says.
-fn heard(answer: &Result<Done, Failure>) -> Heard {
+fn heard(answer: &Result<IoReply, Failure>) -> Heard {
     match answer {
-        Ok(Done::Away) => Heard::Away,
-        Ok(Done::Busy) => Heard::Busy,
+        Ok(IoReply::Away) => Heard::Away,
+        Ok(IoReply::Busy) => Heard::Busy,
         Ok(_) => Heard::Done,
         Err(_) => Heard::Nothing,
     }
@@ -37,7 +37,7 @@ impl Tree {
 
     /// Has something done where the bytes of a file change. Nothing, if they change nowhere without a word: then it
     /// is to be done here.
-    pub(super) fn do_at_home(&self, open: &Open, deed: &Deed) -> Result<Option<Done>, Errno> {
+    pub(super) fn do_at_home(&self, open: &Open, io: &Io) -> Result<Option<IoReply>, Errno> {
         if !self.is_shared {
             return Ok(None);
         }
@@ -56,13 +56,13 @@ impl Tree {
                 Way::There { home, patience } => (home, patience),
             };
             let which = (open.inode, &open.file);
-            let answer = self.neighbours.do_at_home(home, which, who, deed, patience);
+            let answer = self.neighbours.do_at_home(home, which, who, io, patience);
             let then = visit.answered(time::now(), &mut open.lock().bytes, heard(&answer));
             match (then, answer) {
                 (Then::Again(at), _) => time::wait_until(at),
                 (Then::Look, _) => {}
                 (Then::Busy, _) => return Err(Errno::AGAIN),
-                (_, Ok(Done::Refused(errno))) => return Err(errno::of_peer(errno)),
+                (_, Ok(IoReply::Refused(errno))) => return Err(errno::of_peer(errno)),
                 (_, Ok(done)) => return Ok(Some(done)),
                 (_, Err(failure)) => {
                     self.note_silent(home);
@@ -85,12 +85,12 @@ impl Tree {
     ) -> Result<Option<Vec<u8>>, Errno> {
         let mut all = Vec::new();
         while all.len() < size {
-            let length = (size - all.len()).min(Deed::BYTES_MAX);
+            let length = (size - all.len()).min(Io::BYTES_MAX);
             let (offset, length) = (offset.saturating_add(all.len() as u64), length as u64);
-            let Some(done) = self.do_at_home(open, &Deed::Read { offset, length })? else {
+            let Some(done) = self.do_at_home(open, &Io::Read { offset, length })? else {
                 return Ok(None);
             };
-            let Done::Bytes(bytes) = done else { return Err(Errno::IO) };
+            let IoReply::Bytes(bytes) = done else { return Err(Errno::IO) };
             let is_end = (bytes.len() as u64) < length;
             all.extend_from_slice(&bytes[..bytes.len().min(length as usize)]);
             if is_end {
@@ -121,9 +121,9 @@ impl Tree {
             }
         }
         let mut written = 0;
-        for piece in data.chunks(Deed::BYTES_MAX) {
+        for piece in data.chunks(Io::BYTES_MAX) {
             let offset = offset.map(|offset| offset.saturating_add(written as u64));
-            if self.do_at_home(open, &Deed::Write { offset, bytes: piece.to_vec() })?.is_none() {
+            if self.do_at_home(open, &Io::Write { offset, bytes: piece.to_vec() })?.is_none() {
                 break;
             }
             written += piece.len();
@@ -147,7 +147,7 @@ impl Tree {
         }
         let (which, visit) = ((record.serial, file), Visit::to_tell(time::now()));
         loop {
-            let answer = self.neighbours.do_at_home(home, which, (0, 0), &Deed::Tell, TELL_MAX);
+            let answer = self.neighbours.do_at_home(home, which, (0, 0), &Io::Tell, TELL_MAX);
             match visit.told(time::now(), heard(&answer)) {
                 Then::Again(at) => time::wait_until(at),
                 Then::Silent => {

@@ -145,6 +145,19 @@ impl Inner {
         }
     }
 
+    /// What others check the bytes at hand by, if they are few and so many.
+    pub(super) fn digest_of(&self, size: u64) -> Result<Option<Digest>, Errno> {
+        let (digest, found) = match self.bytes.body() {
+            Body::Rest => return Ok(None),
+            Body::Memory(held) => (Some(Neighbours::digest(held.bytes())), held.len() as u64),
+            Body::File { file, .. } => {
+                let mut found = look_at(file)?.size;
+                (digest_of_few(file, &mut found)?, found)
+            }
+        };
+        Ok(digest.filter(|_| found == size))
+    }
+
     /// Makes sure that what is in the backing file survives.
     pub(super) fn sync_file(&self) -> Result<(), Errno> {
         match self.bytes.body() {
@@ -284,19 +297,16 @@ impl Tree {
                 Ok(tells)
             }
             Settle::File { is_checked } => {
-                let (Body::File { file, .. }, Some(now)) = (inner.bytes.body(), seen) else {
+                let (Body::File { file, .. }, Some(mut now)) = (inner.bytes.body(), seen) else {
                     return Ok(false);
                 };
                 let file = Arc::clone(file);
                 if !self.is_unlinked(open) {
                     self.content.settle(open.inode);
                 }
-                // Of what others may check, the hash is worth reading it again.
-                let digest = match is_checked && now.size <= self.settings.small_max as u64 {
-                    true => {
-                        let bytes = read_file(&file, 0, self.settings.small_max)?;
-                        (bytes.len() as u64 == now.size).then(|| Neighbours::digest(&bytes))
-                    }
+                let digest = match is_checked {
+                    // What is told is what was hashed. If it has changed since, it is told once more.
+                    true => digest_of_few(&file, &mut now.size)?,
                     false => None,
                 };
                 self.report(open, inner, now.size, digest)?;
@@ -398,6 +408,16 @@ impl Tree {
         self.tell_now(Change::Inode(open.inode));
         Ok(())
     }
+}
+
+/// What others check the bytes of a file by, and how many those are, if the directory has to hear that of so many.
+pub(super) fn digest_of_few(file: &File, size: &mut u64) -> Result<Option<Digest>, Errno> {
+    if *size > Content::SMALL_MAX {
+        return Ok(None);
+    }
+    let bytes = read_file(file, 0, Content::SMALL_MAX as usize)?;
+    *size = bytes.len() as u64;
+    Ok(Some(Neighbours::digest(&bytes)))
 }
 
 /// The mode without what runs as somebody else, if that makes a difference. Running as the group may stay for its own

@@ -5,7 +5,7 @@ use std::{fs::File, os::unix::fs::FileExt, sync::Arc};
 use client::Call;
 use content::Need;
 use directory::Actor;
-use host::Deed;
+use host::Io;
 use rustix::fs::FallocateFlags;
 
 use crate::{
@@ -227,7 +227,7 @@ impl Tree {
     /// Returns when what was written is safe: here, and with the group.
     pub fn fsync(&self, inode: u64, handle: u64) -> Result<(), Errno> {
         if let Some(open) = self.opens.get(inode)
-            && self.do_at_home(&open, &Deed::Sync)?.is_none()
+            && self.do_at_home(&open, &Io::Sync)?.is_none()
         {
             self.make_safe(&open)?;
         } else {

@@ -19,11 +19,14 @@ use std::{
     sync::{MutexGuard, atomic::Ordering},
 };
 
-use base::{Duration, FileId};
+use base::{Digest, Duration, FileId};
 use client::{Call, Reply};
 use content::{ASK_MAX, Bid, Bidding, Chance, DEED_MAX, End, Need, TELL_MAX, WORTH_MIN};
-use directory::{Act, Actor, File as Record, Users, record::Content};
-use host::{Deed, Done, Plea};
+use directory::{
+    Act, Actor, File as Record, Users,
+    record::{Access, Content},
+};
+use host::{Io, IoReply, IoRequest};
 use rustix::io::ReadWriteFlags;
 
 use crate::{
@@ -99,7 +102,7 @@ impl Tree {
             let chance = self.chance(&inner, purpose, caller);
             inner.bytes.bid_new(is_large, chance, &self.said(&open.file))?
         };
-        match bid.kept_new(self.keep(&open.file, true, Some(Duration::ZERO)).ok()) {
+        match bid.kept_new(self.keep_live(&open.file, Some(Duration::ZERO)).ok()) {
             Bidding::Won(content) => Some(content),
             Bidding::Settle | Bidding::Lost { .. } => {
                 open.lock().bytes.give_up_bid();
@@ -109,7 +112,7 @@ impl Tree {
     }
 
     fn ask_for_home(&self, open: &Open, mut bid: Bid) -> Option<Content> {
-        let kept = self.keep(&open.file, true, Some(ASK_MAX));
+        let kept = self.keep_live(&open.file, Some(ASK_MAX));
         let is_slow = kept == Err(Errno::TIMEDOUT);
         let mut next = bid.kept(kept.ok(), is_slow);
         if next == Bidding::Settle {
@@ -133,7 +136,11 @@ impl Tree {
 
     /// It was not to be. If the group does not hear that, whoever asks here finds out.
     fn give_up_home(&self, open: &Open) {
-        _ = self.keep(&open.file, false, Some(ASK_MAX));
+        // Somebody may have told of other bytes meanwhile.
+        _ = self.with_content(open, ASK_MAX, |inner, now| match now.is_live {
+            true if now.home == Some(self.desk.me()) => self.end_rumour(open, inner, now),
+            _ => Ok(()),
+        });
     }
 
     /// The kernel begins to use the bytes of a file by itself, which the group knows to be here: it has decided on
@@ -159,12 +166,23 @@ impl Tree {
         None
     }
 
-    /// Tells the directory that bytes begin or cease to change here, and what it says of them then; for how long to
-    /// wait, if that is not needed.
-    fn keep(&self, file: &FileId, is_live: bool, most: Option<Duration>) -> Result<Content, Errno> {
-        let call =
-            Call::Do(Act::Keep { file: file.clone(), version: self.desk.version(), is_live });
-        match self.desk.call_within(&Actor::ROOT, call, most).map_err(errno::of_call)? {
+    /// Tells the directory that bytes begin to change here without a word, and what it says of them then; for how
+    /// long to wait, if that is not needed.
+    fn keep_live(&self, file: &FileId, most: Option<Duration>) -> Result<Content, Errno> {
+        self.keep(&Actor::ROOT, file, (true, None), most)
+    }
+
+    /// Tells it whether they do, and if not what others check them by.
+    fn keep(
+        &self,
+        actor: &Actor,
+        file: &FileId,
+        (is_live, digest): (bool, Option<Digest>),
+        most: Option<Duration>,
+    ) -> Result<Content, Errno> {
+        let (file, version) = (file.clone(), self.desk.version());
+        let call = Call::Do(Act::Keep { file, version, is_live, digest });
+        match self.desk.call_within(actor, call, most).map_err(errno::of_call)? {
             Reply::Changed(record) => Ok(record.content.clone()),
             _ => Err(Errno::IO),
         }
@@ -179,9 +197,7 @@ impl Tree {
                 End::Nothing => return Ok(()),
                 End::Follow(follow) => self.follow(open, inner, follow),
                 End::Settle => self.settle(open, inner).map(drop),
-                End::Keep => self.keep(&open.file, false, None).map(|content| {
-                    inner.bytes.note_kept(content);
-                }),
+                End::Keep => self.tell_last(open, inner, now),
             };
             match told {
                 Ok(()) => {
@@ -212,6 +228,18 @@ impl Tree {
         }
     }
 
+    /// Tells that bytes that have been told of change here no more, and what others check them by.
+    fn tell_last(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
+        let digest = inner.digest_of(now.size)?;
+        if digest.is_some() || now.size == 0 || now.size > Content::SMALL_MAX {
+            let kept = self.keep(&Actor::ROOT, &open.file, (false, digest), None)?;
+            inner.bytes.note_kept(kept);
+            return Ok(());
+        }
+        inner.bytes.must_tell();
+        self.settle(open, inner).map(drop)
+    }
+
     /// The directory hears of the bytes of a file that change here; how long to wait.
     pub(super) fn tell_home(&self, open: &Open, most: Duration) -> Result<(), Errno> {
         let has_told = {
@@ -235,7 +263,7 @@ impl Tree {
         let said = self.said(&open.file);
         let is_rumoured = inner.bytes.follow_at_home(now, losses, &said);
         if is_rumoured.map_err(errno::of_anothers)?
-            && let Ok(content) = self.keep(&open.file, true, Some(Duration::ZERO))
+            && let Ok(content) = self.keep_live(&open.file, Some(Duration::ZERO))
         {
             inner.bytes.note_kept(content);
         }
@@ -256,28 +284,50 @@ impl Tree {
         }
     }
 
-    /// The directory says that bytes change here, and they do not: it is told. With the right to do so.
-    pub(super) fn end_rumour(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        inner.bytes.note_kept(self.keep(&open.file, false, None)?);
+    /// The directory says that bytes change here, and they do not, or has nothing to check them by: it is told. With
+    /// the right to do so.
+    pub(super) fn end_rumour(
+        &self,
+        open: &Open,
+        inner: &mut Inner,
+        now: &Content,
+    ) -> Result<(), Errno> {
+        let digest = inner.digest_of(now.size)?;
+        let told = Content { is_live: false, digest, ..now.clone() };
+        if told.lacks_digest() {
+            eprintln!("croft: the {} bytes of inode {} are missing", now.size, open.inode);
+            return Ok(());
+        }
+        let actor = match self.desk.acts_for_any() {
+            true => Actor::ROOT,
+            false => {
+                let Access { uid, gid, .. } = self.record(&open.file)?.access;
+                Actor { uid, gid, groups: Vec::new() }
+            }
+        };
+        let kept = self.keep(&actor, &open.file, (false, digest), None)?;
+        if inner.bytes.base() == Some(now) {
+            inner.bytes.note_kept(kept);
+        }
         Ok(())
     }
 
     /// Another machine wants something done to bytes that change here.
-    pub(super) fn serve(&self, plea: Plea<'_>) -> Done {
+    pub(super) fn serve(&self, plea: IoRequest<'_>) -> IoReply {
         if self.is_finished.load(Ordering::Acquire) {
             // Programs may still write it past us.
-            return Done::Busy;
+            return IoReply::Busy;
         }
         let open = self.opens.get(plea.serial).filter(|open| open.file == *plea.file);
-        let Some(open) = open else { return Done::Away };
+        let Some(open) = open else { return IoReply::Away };
         match self.must_be_entitled(&plea).and_then(|()| self.do_here(&open, plea)) {
             Ok(done) => done,
-            Err(errno) => Done::Refused(errno.raw_os_error() as u16),
+            Err(errno) => IoReply::Refused(errno.raw_os_error() as u16),
         }
     }
 
-    fn must_be_entitled(&self, plea: &Plea<'_>) -> Result<(), Errno> {
-        if !plea.deed.is_change() || *plea.users == Users::Any {
+    fn must_be_entitled(&self, plea: &IoRequest<'_>) -> Result<(), Errno> {
+        if !plea.io.is_change() || *plea.users == Users::Any {
             return Ok(());
         }
         let look = Call::GetAttr { file: plea.file.clone() };
@@ -289,29 +339,29 @@ impl Tree {
         }
     }
 
-    fn do_here(&self, open: &Open, plea: Plea<'_>) -> Result<Done, Errno> {
+    fn do_here(&self, open: &Open, plea: IoRequest<'_>) -> Result<IoReply, Errno> {
         let mut inner = open.lock();
         if !inner.bytes.is_home() {
-            return Ok(Done::Away);
+            return Ok(IoReply::Away);
         }
         if !(plea.is_awaited)() {
             // It was asked for again, perhaps, and then other things: now it would come too late.
-            return Ok(Done::Busy);
+            return Ok(IoReply::Busy);
         }
         let file = self.spill(open, &mut inner)?;
-        if plea.deed.is_change() {
+        if plea.io.is_change() {
             inner.writer = plea.who;
             self.note(open, &mut inner)?;
             // The kernel here may not believe what it knows of it.
             self.contend(open.inode);
         }
-        match plea.deed {
-            Deed::Read { offset, length } => {
+        match plea.io {
+            Io::Read { offset, length } => {
                 drop(inner);
-                let most = usize::try_from(length).unwrap_or(usize::MAX).min(Deed::BYTES_MAX);
-                read_file(&file, offset, most).map(Done::Bytes)
+                let most = usize::try_from(length).unwrap_or(usize::MAX).min(Io::BYTES_MAX);
+                read_file(&file, offset, most).map(IoReply::Bytes)
             }
-            Deed::Write { offset, bytes } => {
+            Io::Write { offset, bytes } => {
                 self.must_have_room(bytes.len() as u64)?;
                 let end = offset.unwrap_or(u64::MAX).saturating_add(bytes.len() as u64);
                 self.cover_write(open, &mut inner, end, bytes.len() as u64)?;
@@ -321,19 +371,19 @@ impl Tree {
                     }
                     None => append(&file, &bytes),
                 }
-                .map(|()| Done::Well)
+                .map(|()| IoReply::Done)
             }
-            Deed::Resize(size) => self.set_size(open, &mut inner, size).map(|()| Done::Well),
-            Deed::Sync => {
+            Io::Resize(size) => self.set_size(open, &mut inner, size).map(|()| IoReply::Done),
+            Io::Sync => {
                 drop(inner);
                 self.tell_home(open, TELL_MAX)?;
                 self.make_safe(open)?;
                 let settled = self.desk.call_within(&Actor::ROOT, Call::Settle, Some(DEED_MAX));
-                settled.map(|_| Done::Well).map_err(errno::of_call)
+                settled.map(|_| IoReply::Done).map_err(errno::of_call)
             }
-            Deed::Tell => {
+            Io::Tell => {
                 drop(inner);
-                self.tell_home(open, TELL_MAX).map(|()| Done::Well)
+                self.tell_home(open, TELL_MAX).map(|()| IoReply::Done)
             }
         }
     }

@@ -7,7 +7,7 @@ use client::{Call, Modes, Reply};
 use content::Need;
 use directory::{Act, Actor, Birth, File as Record};
 
-use host::Deed;
+use host::Io;
 
 use crate::{
     errno,
@@ -154,7 +154,7 @@ impl Tree {
         }
         if purpose.truncates {
             self.tame_for(open, &mut open.lock(), caller)?;
-            if self.do_at_home(open, &Deed::Resize(0))?.is_none() {
+            if self.do_at_home(open, &Io::Resize(0))?.is_none() {
                 // It came to its end meanwhile.
                 return self.open_way(open, handle, purpose, caller, register);
             }

@@ -86,13 +86,13 @@ impl Tree {
         }
         let is_other = self.is_other(inode, &mut inner, &now)?;
         // Of what is large nothing shows whether it is what was told before.
-        let is_untold = is_lost && inner.bytes.body().is_file();
-        inner.bytes.found(is_other || has_changed || is_untold);
+        let is_large = now.size > Content::SMALL_MAX && inner.bytes.body().is_file();
+        inner.bytes.found(is_other || has_changed || is_lost && is_large);
         if self.settle(&hold, &mut inner)? {
             // The kernel here has not heard of it either.
             self.tell_now(Change::Inode(inode));
-        } else if now.is_live {
-            self.end_rumour(&hold, &mut inner)?;
+        } else if now.is_live || now.lacks_digest() {
+            self.end_rumour(&hold, &mut inner, &now)?;
         }
         Ok(())
     }
@@ -109,6 +109,8 @@ impl Tree {
         Ok(match inner.bytes.body() {
             Body::Rest => false,
             Body::File { .. } => now.digest.is_some(),
+            // What was written while there was nobody else has no hash; that is told without another time.
+            Body::Memory(held) if now.lacks_digest() => held.len() as u64 != now.size,
             Body::Memory(held) => now.digest != Some(Neighbours::digest(held.bytes())),
         })
     }

@@ -17,7 +17,7 @@ use base::{Duration, FileId};
 use client::{Call, Reply, Wanted};
 use content::{Follow, Ledger, Need, Next, PATIENCE, Quest, Regain};
 use directory::{Actor, record::Content};
-use host::{Done, Memory, Plea};
+use host::{IoReply, IoRequest, Memory};
 use lease::{Client, Field, Scope};
 
 use crate::{
@@ -89,11 +89,11 @@ impl Memory for Kernel {
         _ = self.wanted.send(wanted);
     }
 
-    fn serve(&self, plea: Plea<'_>) -> Done {
-        let Some(tree) = self.tree.upgrade() else { return Done::Busy };
+    fn serve(&self, plea: IoRequest<'_>) -> IoReply {
+        let Some(tree) = self.tree.upgrade() else { return IoReply::Busy };
         let file = plea.file.clone();
         let done = tree.serve(plea);
-        if done == Done::Away {
+        if done == IoReply::Away {
             // The directory says otherwise.
             self.ask_to_look(file, false);
         }

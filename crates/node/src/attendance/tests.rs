@@ -4,7 +4,7 @@ use base::SecretKey;
 use overlay::{Invitation, Issuer, Patrons, Revocation, Secret, Terms};
 
 use super::*;
-use crate::book::{Join, Whereabouts};
+use wire::{Join, Whereabouts};
 
 const HEARD_MAX: usize = Seats::COUNT_MAX + OTHERS_MAX;
 

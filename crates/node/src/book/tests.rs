@@ -1,6 +1,9 @@
 //! For whom machines act, and who can change that.
 
-use overlay::{Invitation, Issuer, IssuerRevocation, Renewal, Revocation, Secret, Terms, UserName};
+use base::SecretKey;
+use overlay::{
+    Consent, Invitation, Issuer, IssuerRevocation, Renewal, Revocation, Secret, Terms, UserName,
+};
 
 use super::*;
 

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use base::{Instant, Machine as _, Malformed};
 use directory::{Absent, Command, Directory};
 use group::{Decision, Notary, Tip};
-use wire::{Message, Slot};
+use wire::Slot;
 
 use crate::{book::Book, order::Order};
 
@@ -48,6 +48,8 @@ impl<N: Notary + Clone> Member<N> {
         let rescue = decision.rescue().map(|rescue| &rescue.what);
         let (done, mut index) = self.done;
         let is_news = decision.height > self.said;
+        // Clients hear from those who sat here then. Whoever has come since may have it from whoever let it in.
+        let is_heard = is_news && self.applied.seats.contains(&self.replica.seat());
         // Who goes on alone knows nothing of what the others have promised last.
         for number in done..batch.commands.len() + usize::from(rescue.is_some()) {
             self.done = (number, index);
@@ -64,11 +66,9 @@ impl<N: Notary + Clone> Member<N> {
                     self.admitting.remove(&client);
                 }
                 for (to, response) in responses {
-                    let height = decision.height;
-                    let epoch = rescue.map_or(self.applied.epoch, |_| height + 1);
-                    if is_news {
-                        let bytes = wire::seal(&Message::Response(response));
-                        out.push(Output::Send { to, slot: Slot { epoch, height, index }, bytes });
+                    if is_heard {
+                        let slot = Slot { height: decision.height, index };
+                        out.push(Output::Send { to, slot, bytes: wire::encode(&response) });
                     }
                     index += 1;
                 }
@@ -76,7 +76,7 @@ impl<N: Notary + Clone> Member<N> {
             }
         }
         self.done = (0, 0);
-        self.applied = self.applied.after(batch);
+        self.applied = self.applied.after(batch, decision.certificate.value);
         if let Some(rescue) = rescue {
             self.book.note_rescue(rescue);
             if let Some(attendance) = &mut self.attendance {

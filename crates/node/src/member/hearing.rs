@@ -6,11 +6,10 @@ use group::{Notary, Seat};
 use lease::Client;
 use load::reservoir::Allowance;
 use overlay::{Decree, Refused};
-use wire::Message;
+use wire::{About, Frame, Join, Message};
 
 use crate::{
     attendance::{Attendance, Look},
-    book::Join,
     order::{self, Order},
 };
 
@@ -42,16 +41,23 @@ impl<N: Notary + Clone> Member<N> {
             self.strange += 1;
             return;
         }
-        let (request, by) = match wire::open(bytes) {
-            Ok(Message::Request(request)) => (request, None),
-            Ok(Message::Sealed(request, seal)) => (request, key.map(|key| (key, seal))),
-            Ok(Message::Whose(epoch)) => {
-                let whose = key.unwrap_or(self.identity.seat.key);
+        let Ok(Frame::Group(about, message)) = wire::decode(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        if !self.is_mine(&about) {
+            return;
+        }
+        let (request, by) = match message {
+            Message::Request(request) => (request, None),
+            Message::Sealed(request, seal) => (request, key.map(|key| (key, seal))),
+            Message::Whose => {
+                let (whose, epoch) = (key.unwrap_or(self.identity.seat.key), about.epoch);
                 let Some(changes) = self.replica.show_changes(now, whose, epoch) else { return };
-                let bytes = wire::seal(&Message::Changes(changes));
+                let bytes = self.about().encode(Message::Changes(changes));
                 return out.push(Output::Show { to: from, bytes });
             }
-            Ok(_) | Err(_) => {
+            Message::Member(_) | Message::Word(_) | Message::Changes(_) => {
                 self.malformed += 1;
                 return;
             }
@@ -82,16 +88,26 @@ impl<N: Notary + Clone> Member<N> {
             // Whoever can't keep up asks for what it has missed when it can.
             return;
         }
-        let Ok(Message::Member(message)) = wire::open(bytes) else {
+        let Ok(Frame::Group(about, Message::Member(message))) = wire::decode(bytes) else {
             self.malformed += 1;
             return;
         };
+        if !self.is_mine(&about) {
+            return;
+        }
         // Others have no say in what is decided, so nobody has to look at what they want.
         let commands = message.commands();
         let is_fit =
             commands.is_empty() || self.replica.members().contains(&from) && self.are_fit(commands);
         let input = group::Input::Heard { from, message: *message, is_fit };
         self.group(now, input, out);
+    }
+
+    /// Whether something is for this group. What is for another is passed over.
+    fn is_mine(&mut self, about: &About) -> bool {
+        let is_mine = about.group == self.identity.group;
+        self.strange += u64::from(!is_mine);
+        is_mine
     }
 
     /// A machine is there: it has said something.
@@ -109,7 +125,7 @@ impl<N: Notary + Clone> Member<N> {
         let Some(attendance) = &mut self.attendance else { return };
         let Look { calls, wish } = attendance.look(now, &me, &members, &self.book);
         let hello = group::Message::Hello { nonce: CALL };
-        let bytes = wire::seal(&Message::Member(Box::new(hello)));
+        let bytes = self.about().encode(Message::Member(Box::new(hello)));
         out.extend(calls.into_iter().map(|to| Output::Tell { to, bytes: bytes.clone() }));
         if let Some(seats) = wish {
             self.group(now, group::Input::Wish(seats), out);

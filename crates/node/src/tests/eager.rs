@@ -4,7 +4,9 @@ use base::{Digest, Domain, Instant, Machine as _, PublicKey, SecretKey};
 use group::{Ed25519, Seat, Tip};
 use overlay::{Invitation, Issuer, Patrons, Refused, Secret, Terms};
 
-use crate::{Identity, Input, Join, Member, Output, Settings, Whereabouts};
+use wire::{Join, Whereabouts};
+
+use crate::{Identity, Input, Member, Output, Settings};
 
 const NOW: u64 = 1_000;
 

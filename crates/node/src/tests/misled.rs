@@ -27,8 +27,8 @@ fn hand(newcomer: &mut Member<Ed25519>, now: Instant, tip: &Tip, state: &[u8]) -
     let summary = Summary { tip: tip.clone(), state: vice::digest_of(state), bytes };
     let piece = Words::Piece { height, from: 0, bytes: state.to_vec() };
     let mut out = Vec::new();
-    for words in [Words::Offer(summary), piece] {
-        let bytes = wire::seal(&Message::Member(Box::new(words)));
+    for words in [Words::Offer(summary, None), piece] {
+        let bytes = newcomer.about().encode(Message::Member(Box::new(words)));
         newcomer.step(now, Input::Told { from: seat(1), bytes }, &mut out);
     }
     out

@@ -1,7 +1,10 @@
 //! A member that goes on alone when too many others are lost, and one that was given up.
 
 use base::{Digest, Domain, FileId, Instant, Machine as _, SecretKey};
-use directory::{Users, message::Request};
+use directory::{
+    Users,
+    message::{Request, Response},
+};
 use group::{Ed25519, Notary as _, Rescue, Sealable as _, Sealed, Seat, Tip};
 use lease::{
     Client, Field, Kind,
@@ -75,7 +78,8 @@ impl Scene {
         let wants = vec![Want { scope: Field::Access.of(&FileId::ROOT), kind: Kind::Read }];
         let body = Up::Ask { request: 1, wants, together: true };
         let lease = Upward { session, stamp: self.now, body };
-        let bytes = wire::seal(&Message::Request(Request { lease, ask: None }));
+        let request = Message::Request(Request { lease, ask: None });
+        let bytes = self.member.about().encode(request);
         self.step(Input::Heard { from: ME, bytes, key: None })
     }
 
@@ -87,7 +91,7 @@ impl Scene {
 fn says(outputs: &[Output], is_meant: impl Fn(&Down) -> bool) -> bool {
     outputs.iter().any(|output| {
         let Output::Send { to: ME, bytes, .. } = output else { return false };
-        let Ok(Message::Response(response)) = wire::open(bytes) else { return false };
+        let Ok(response) = wire::decode::<Response>(bytes) else { return false };
         is_meant(&response.lease.body)
     })
 }

@@ -10,7 +10,19 @@ pub struct Gallery<'a> {
     /// How it was run.
     pub circumstances: Circumstances,
     /// Experiments that have run, in the order of the papers.
-    pub entries: &'a [(&'static Experiment, Report)],
+    pub entries: &'a [Entry],
+}
+
+/// An experiment that has run.
+pub struct Entry {
+    /// Which.
+    pub experiment: &'static Experiment,
+    /// What came out.
+    pub report: Report,
+    /// By which builds of the program, where a page has runs of several.
+    pub builds: Vec<String>,
+    /// What came out of a smaller run with more seeds.
+    pub smaller: Option<Report>,
 }
 
 /// How a run was made.
@@ -26,6 +38,8 @@ pub struct Circumstances {
     pub command: String,
     /// What it took of processors with all seeds, in seconds.
     pub processor_s: f64,
+    /// Whether the page shows the largest runs that there are, whenever they were made.
+    pub is_gathered: bool,
 }
 
 /// Experiments of the papers that are not here, and what they wait for.
@@ -44,12 +58,57 @@ pub(super) struct Picture {
     pub(super) svg: String,
 }
 
+impl Entry {
+    /// Seeds, scale and builds, for people.
+    pub(super) fn circumstances(&self) -> String {
+        let words = if self.builds.len() > 1 { "builds" } else { "build" };
+        let builds = match &*self.builds {
+            [] => String::new(),
+            builds => format!("; {words} {}", builds.join(", ")),
+        };
+        self.report.circumstances() + &builds
+    }
+}
+
 impl Gallery<'_> {
     /// Experiments that were not asked for, or are still to come.
     pub(super) fn missing(&self) -> String {
         let plans = EXPERIMENTS.iter().map(|experiment| experiment.plan().id);
-        let is_missing = |id: &String| self.entries.iter().all(|(_, report)| report.id != *id);
+        let is_missing = |id: &String| self.entries.iter().all(|entry| entry.report.id != *id);
         plans.filter(is_missing).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Which were not run at full size, and what one seed of each would take; nothing if all were.
+    pub(super) fn not_full(&self) -> String {
+        let small = self.entries.iter().filter(|entry| !entry.report.scale.is_full());
+        let takes: Vec<(String, f64)> = small
+            .map(|entry| entry.experiment.plan())
+            .map(|plan| (format!("{} {}", plan.id, span(plan.full_minutes)), plan.full_minutes))
+            .collect();
+        let hours = takes.iter().map(|(_, minutes)| minutes).sum::<f64>() / 60.0;
+        if takes.is_empty() {
+            return String::new();
+        }
+        let takes: Vec<String> = takes.into_iter().map(|(take, _)| take).collect();
+        format!(
+            "Not at full size, for which one seed takes so much of a processor: {}; together {hours:.0} h.",
+            takes.join(", ")
+        )
+    }
+
+    /// What readers have to know of all numbers.
+    pub(super) fn reading(&self) -> String {
+        let gathered = if self.circumstances.is_gathered {
+            "Of each experiment the largest run is shown that was made with what its plan says; where a smaller one has \
+             more seeds, it stands below. "
+        } else {
+            ""
+        };
+        format!(
+            "{gathered}Each experiment says at which scale it was run: rows that are for a larger one only are not \
+             judged there, and make it partial. Numbers are means over seeds, with the half of their 95 % interval; \
+             a relation holds if it does with every seed."
+        )
     }
 
     /// Files by their paths, all of them text.
@@ -59,7 +118,7 @@ impl Gallery<'_> {
             ("README.md".into(), markdown::text(self)),
             ("results.json".into(), self.json()),
         ];
-        for (experiment, report) in self.entries {
+        for Entry { experiment, report, .. } in self.entries {
             let pictures = pictures(experiment, report).into_iter();
             files
                 .extend(pictures.map(|picture| (format!("figures/{}", picture.file), picture.svg)));
@@ -68,14 +127,17 @@ impl Gallery<'_> {
     }
 
     fn json(&self) -> String {
-        let reports: Vec<&Report> = self.entries.iter().map(|(_, report)| report).collect();
-        let all =
-            serde_json::json!({ "circumstances": self.circumstances, "experiments": reports });
+        let reports: Vec<&Report> = self.entries.iter().map(|entry| &entry.report).collect();
+        let smaller: Vec<&Report> =
+            self.entries.iter().filter_map(|entry| entry.smaller.as_ref()).collect();
+        let all = serde_json::json!({
+            "circumstances": self.circumstances, "experiments": reports, "smaller": smaller,
+        });
         serde_json::to_string_pretty(&all).expect("a report has string keys only") + "\n"
     }
 
     fn count(&self, outcome: Outcome) -> usize {
-        self.entries.iter().filter(|(_, report)| report.verdict == outcome).count()
+        self.entries.iter().filter(|entry| entry.report.verdict == outcome).count()
     }
 
     /// How many experiments came out how.
@@ -144,13 +206,23 @@ pub(super) fn outcome(report: &Report) -> String {
 }
 
 /// How large a run was, and what it would take as large as the plan says.
-pub(super) fn size(experiment: &Experiment, report: &Report) -> String {
-    if report.scale.is_full() {
-        "full size".into()
+pub(super) fn size(experiment: &Experiment, report: &Report, smaller: Option<&Report>) -> String {
+    let seeds = |report: &Report| match report.seeds.len() {
+        0 => String::new(),
+        1 => ", one seed".into(),
+        many => format!(", {many} seeds"),
+    };
+    let (size, takes) = if report.scale.is_full() {
+        ("full size".to_owned(), String::new())
     } else {
-        let minutes = experiment.plan().full_minutes;
-        format!("{} (full size takes {} of a processor with one seed)", report.scale, span(minutes))
-    }
+        let takes = span(experiment.plan().full_minutes);
+        (
+            report.scale.to_string(),
+            format!(" (full size takes {takes} of a processor with one seed)"),
+        )
+    };
+    let more = smaller.map(|smaller| format!("; {}{}", smaller.scale, seeds(smaller)));
+    format!("{size}{}{takes}{}", seeds(report), more.unwrap_or_default())
 }
 
 /// A time of so many minutes, roughly.

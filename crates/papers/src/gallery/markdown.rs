@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::files::{Gallery, NOT_YET, cells, counts, is_of_paper, outcome, pictures, size};
+use super::files::{Entry, Gallery, NOT_YET, cells, counts, is_of_paper, outcome, pictures, size};
+use crate::{Line, Report, Verdict};
 
 pub(super) fn text(gallery: &Gallery) -> String {
     let mut text = String::new();
@@ -25,22 +26,23 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "**{}.** Each experiment says at which scale it was run: rows that are for full size only are not judged at \
-         another, and make it partial. Numbers are means over seeds, with the half of their 95 % interval; a relation \
-         holds if it does with every seed. What a verdict means stands in `croft papers run --help`, how an \
-         experiment is done in its plan.\n",
-        gallery.summary()
+        "**{}.** {} What a verdict means stands in `croft papers run --help`, how an experiment is done in its plan.\n",
+        gallery.summary(),
+        gallery.reading()
     )?;
+    if !gallery.not_full().is_empty() {
+        writeln!(out, "{}\n", gallery.not_full())?;
+    }
     writeln!(
         out,
         "| Experiment | What it shows | Run at | Verdict | Rows |\n|---|---|---|---|---|"
     )?;
-    for (experiment, report) in gallery.entries {
+    for Entry { experiment, report, smaller, .. } in gallery.entries {
         writeln!(
             out,
             "| [{id}](#{anchor}) | {} | {} | **{}** | {} |",
             cell(&report.title),
-            size(experiment, report),
+            size(experiment, report, smaller.as_ref()),
             outcome(report),
             counts(report),
             id = report.id,
@@ -54,36 +56,49 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
     if !gallery.missing().is_empty() {
         writeln!(out, "\nNot in this run: {}.", gallery.missing())?;
     }
-    for (experiment, report) in gallery.entries {
-        let plan = experiment.plan();
-        writeln!(out, "\n## {}\n", report.id)?;
+    gallery.entries.iter().try_for_each(|entry| section(entry, out))
+}
+
+fn section(entry: &Entry, out: &mut String) -> std::fmt::Result {
+    let Entry { experiment, report, smaller, .. } = entry;
+    let plan = experiment.plan();
+    writeln!(out, "\n## {}\n", report.id)?;
+    writeln!(
+        out,
+        "{}. {}, {}; {}. **It {}.**\n",
+        plan.title,
+        plan.paper,
+        report.section,
+        entry.circumstances(),
+        report.verdict
+    )?;
+    for picture in pictures(experiment, report) {
         writeln!(
             out,
-            "{}. {}, {}; {}. **It {}.**\n",
-            plan.title,
-            plan.paper,
-            report.section,
-            report.circumstances(),
-            report.verdict
+            "![{}](figures/{})\n\n*{}*\n",
+            picture.caption, picture.file, picture.caption
         )?;
-        for picture in pictures(experiment, report) {
-            writeln!(
-                out,
-                "![{}](figures/{})\n\n*{}*\n",
-                picture.caption, picture.file, picture.caption
-            )?;
-        }
-        writeln!(out, "| Measured | Paper | Ours | Verdict | Holds if |\n|---|---|---|---|---|")?;
-        for line in report.rows.iter().filter(|line| is_of_paper(line)) {
-            let [name, paper, ours, verdict, remark] = cells(line);
-            let remark = cell(&remark);
-            writeln!(out, "| `{name}` | {paper} | {ours} | {verdict} | {remark} |")?;
-        }
-        let pins = report.rows.iter().filter(|line| !is_of_paper(line) && line.expected.is_some());
-        let (as_before, all) = (report.count(crate::Verdict::AsBefore), pins.count());
-        if all > 0 {
-            writeln!(out, "\n{as_before} of {all} numbers of our own came out as before.")?;
-        }
+    }
+    table(report, out)?;
+    if let Some(smaller) = smaller {
+        writeln!(out, "\nThe same, {}: it {}.\n", smaller.circumstances(), smaller.verdict)?;
+        table(smaller, out)?;
+    }
+    Ok(())
+}
+
+fn table(report: &Report, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "| Measured | Paper | Ours | Verdict | Holds if |\n|---|---|---|---|---|")?;
+    for line in report.rows.iter().filter(|line| is_of_paper(line)) {
+        let [name, paper, ours, verdict, remark] = cells(line);
+        let remark = cell(&remark);
+        writeln!(out, "| `{name}` | {paper} | {ours} | {verdict} | {remark} |")?;
+    }
+    let is_pin = |line: &&Line| !is_of_paper(line) && line.expected.is_some();
+    let (as_before, all) =
+        (report.count(Verdict::AsBefore), report.rows.iter().filter(is_pin).count());
+    if all > 0 {
+        writeln!(out, "\n{as_before} of {all} numbers of our own came out as before.")?;
     }
     Ok(())
 }

@@ -5,4 +5,4 @@ mod files;
 mod markdown;
 mod page;
 
-pub use files::{Circumstances, Gallery};
+pub use files::{Circumstances, Entry, Gallery};

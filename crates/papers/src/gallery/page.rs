@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::files::{Gallery, NOT_YET, cells, counts, each, is_of_paper, outcome, pictures, size};
-use crate::{Experiment, Line, Report};
+use super::files::{
+    Entry, Gallery, NOT_YET, cells, counts, each, is_of_paper, outcome, pictures, size,
+};
+use crate::{Line, Report};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -25,11 +27,12 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<p class=\"lead\">{}.</p>", escape(&gallery.summary()))?;
     writeln!(
         out,
-        "<p>Each experiment says at which scale it was run: rows that are for full size only are not judged at \
-         another, and make it partial. Numbers are means over seeds, with the half of their 95&nbsp;% interval; a \
-         relation holds if it does with every seed. Diamonds in figures are numbers that the papers print; their \
-         curves are not in their text.</p>"
+        "<p>{} Diamonds in figures are numbers that the papers print; their curves are not in their text.</p>",
+        escape(&gallery.reading())
     )?;
+    if !gallery.not_full().is_empty() {
+        writeln!(out, "<p>{}</p>", escape(&gallery.not_full()))?;
+    }
     writeln!(out, "<dl>")?;
     for (what, value) in [
         ("Program", format!("Croft {}, build {}", how.version, how.program)),
@@ -46,12 +49,12 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
         out,
         "</dl>\n<table class=\"summary\"><thead><tr><th>Experiment<th>What it shows<th>Run at<th>Verdict<th>Rows</tr></thead><tbody>"
     )?;
-    for (experiment, report) in gallery.entries {
+    for Entry { experiment, report, smaller, .. } in gallery.entries {
         writeln!(
             out,
             "<tr><td><a href=\"#{id}\">{id}</a><td>{}<td>{}<td>{}<td>{}</tr>",
             escape(&report.title),
-            escape(&size(experiment, report)),
+            escape(&size(experiment, report, smaller.as_ref())),
             badge(&outcome(report)),
             escape(&counts(report)),
             id = escape(&report.id),
@@ -65,13 +68,14 @@ fn write(gallery: &Gallery, out: &mut String) -> std::fmt::Result {
     if !gallery.missing().is_empty() {
         writeln!(out, "<p>Not in this run: {}.</p>", escape(&gallery.missing()))?;
     }
-    for (experiment, report) in gallery.entries {
-        section(experiment, report, out)?;
+    for entry in gallery.entries {
+        section(entry, out)?;
     }
     writeln!(out, "</main></body></html>")
 }
 
-fn section(experiment: &Experiment, report: &Report, out: &mut String) -> std::fmt::Result {
+fn section(entry: &Entry, out: &mut String) -> std::fmt::Result {
+    let Entry { experiment, report, smaller, .. } = entry;
     let plan = experiment.plan();
     writeln!(
         out,
@@ -81,7 +85,7 @@ fn section(experiment: &Experiment, report: &Report, out: &mut String) -> std::f
         escape(&plan.title),
         escape(&plan.paper),
         escape(&report.section),
-        escape(&report.circumstances()),
+        escape(&entry.circumstances()),
         id = escape(&report.id),
     )?;
     writeln!(out, "<details><summary>How it is done</summary>")?;
@@ -95,6 +99,21 @@ fn section(experiment: &Experiment, report: &Report, out: &mut String) -> std::f
         let caption = escape(&picture.caption);
         writeln!(out, "<figure>{svg}<figcaption>{caption}</figcaption></figure>")?;
     }
+    tables(report, out)?;
+    if let Some(smaller) = smaller {
+        writeln!(
+            out,
+            "<details><summary>The same, {}: {}</summary>",
+            escape(&smaller.circumstances()),
+            escape(&format!("{}; {}", outcome(smaller), counts(smaller))),
+        )?;
+        tables(smaller, out)?;
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</section>")
+}
+
+fn tables(report: &Report, out: &mut String) -> std::fmt::Result {
     let (judged, others): (Vec<&Line>, Vec<&Line>) =
         report.rows.iter().partition(|line| is_of_paper(line));
     table(&judged, out)?;
@@ -103,7 +122,7 @@ fn section(experiment: &Experiment, report: &Report, out: &mut String) -> std::f
         table(&others, out)?;
         writeln!(out, "</details>")?;
     }
-    writeln!(out, "</section>")
+    Ok(())
 }
 
 fn table(lines: &[&Line], out: &mut String) -> std::fmt::Result {
@@ -142,11 +161,11 @@ mod tests {
     use super::*;
     use crate::{find, gallery::Circumstances};
 
-    type Entry = (&'static Experiment, Report);
-
     fn entry() -> Entry {
         let experiment = find("D-E4").unwrap();
-        (experiment, experiment.run(0.1, &mut |_| ()).unwrap())
+        let run = |scale: f64| experiment.run(scale, &mut |_| ()).unwrap();
+        let builds = vec!["abc".into()];
+        Entry { experiment, report: run(0.1), builds, smaller: Some(run(0.05)) }
     }
 
     fn gallery(entries: &[Entry]) -> Gallery<'_> {
@@ -156,6 +175,7 @@ mod tests {
             computer: "a <small> computer".into(),
             command: "croft papers run".into(),
             processor_s: 60.0,
+            is_gathered: true,
         };
         Gallery { circumstances, entries }
     }
@@ -181,7 +201,7 @@ mod tests {
         let files = gallery.files();
         let text = |name: &str| &files.iter().find(|(path, _)| path == name).unwrap().1;
         let (html, markdown) = (text("index.html"), text("README.md"));
-        for line in &gallery.entries[0].1.rows {
+        for line in &gallery.entries[0].report.rows {
             assert!(html.contains(&format!("<code>{}</code>", line.name)), "{}", line.name);
             assert_eq!(
                 is_of_paper(line),
@@ -196,5 +216,9 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(text("results.json")).unwrap();
         assert_eq!(json["experiments"][0]["id"], "D-E4");
         assert_eq!(json["circumstances"]["version"], "1.2.3");
+        for text in [html, markdown] {
+            assert!(text.contains("The same, without chance, scale 0.05"), "{text}");
+            assert!(text.contains("build abc") && text.contains("Not at full size"), "{text}");
+        }
     }
 }

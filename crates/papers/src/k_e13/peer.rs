@@ -1,7 +1,7 @@
 //! A machine on the ring that looks up places for its program and keeps its fingers true.
 //!
-//! It knows no clock and no socket, so that it can be run by either: what it asks for depends on deadlines and
-//! on its chance only, and what others ask of it on what it is told.
+//! It knows no clock and no socket, so that it can be run by either. Its program waits for an answer before it asks
+//! again, as the paper's does (K20), so that how often it asks depends on how soon it is answered.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,16 @@ use base::Rng;
 use overlay::{Fingers, Hop, Link, Position, Ring, aim, levels};
 use serde::{Deserialize, Serialize};
 
-/// How often a program asks and a finger is looked up, in microseconds in the mean.
-const QUERY_US: u64 = 100_000;
-const REFRESH_US: u64 = 200_000;
+/// A second, in microseconds, in which all times are.
+const SECOND: u64 = 1_000_000;
+/// Between an answer and the next query (K20): at first, at least, and how much more or less after a timeout and an
+/// answer. What comes later than that and a patience is not waited for.
+const START: u64 = 5 * SECOND;
+const FLOOR: u64 = SECOND;
+const STEP: u64 = SECOND;
+const PATIENCE: u64 = 10 * SECOND;
+/// How often a finger is looked up, in the mean.
+const REFRESH: u64 = SECOND;
 /// What the answer to a program's query carries, about as much as a packet of the paper's.
 const BODY: usize = 1_400;
 /// The most octets of a message: kind, place, machine, number, length and body.
@@ -51,8 +58,15 @@ pub struct Peer {
     before: Position,
     successor: Link<usize>,
     fingers: Fingers<usize>,
+    /// Of what is asked and of fingers apart, so that the order in which they come to their turns changes neither.
+    queries: Rng,
     rng: Rng,
+    /// When the program asks next, or stops to wait.
     query_at: u64,
+    /// Between its queries.
+    interval: u64,
+    /// What it waits for.
+    open: Option<u32>,
     refresh_at: u64,
     /// Levels that are being looked up, by number; at most one for each level.
     asked: BTreeMap<u32, usize>,
@@ -85,8 +99,11 @@ impl Peer {
                 before,
                 successor: Link { position: after, server },
                 fingers,
-                query_at: rng.below(QUERY_US),
-                refresh_at: rng.below(REFRESH_US),
+                query_at: rng.below(START),
+                interval: START,
+                open: None,
+                refresh_at: rng.below(REFRESH),
+                queries: rng.fork(),
                 rng,
                 asked: BTreeMap::new(),
                 number: 0,
@@ -104,15 +121,12 @@ impl Peer {
     /// Does what is due.
     pub fn tick(&mut self, now: u64, out: &mut Vec<Send>) {
         while self.wake_at() <= now {
-            self.number += 1;
             if self.query_at <= self.refresh_at {
-                self.query_at += QUERY_US / 2 + self.rng.below(QUERY_US);
-                self.traffic.queries += 1;
-                let key = Position(self.rng.next_u64());
-                self.pass((QUERY, key.0, self.own as u8, self.number, Vec::new()), out);
+                self.ask(now, out);
             } else {
-                self.refresh_at += REFRESH_US / 2 + self.rng.below(REFRESH_US);
+                self.refresh_at += REFRESH / 2 + self.rng.below(REFRESH);
                 if self.fingers.levels() > 0 {
+                    self.number += 1;
                     let level = self.number as usize % self.fingers.levels();
                     self.asked.retain(|_, asked| *asked != level);
                     self.asked.insert(self.number, level);
@@ -121,6 +135,36 @@ impl Peer {
                 }
             }
         }
+    }
+
+    /// The program asks, whether it was answered or has waited for long enough.
+    fn ask(&mut self, now: u64, out: &mut Vec<Send>) {
+        if self.open.is_some() {
+            self.interval += STEP;
+        }
+        self.query_at = now + self.interval + PATIENCE;
+        self.traffic.queries += 1;
+        let query = self.traffic.queries as u32;
+        self.open = Some(query);
+        let key = Position(self.queries.next_u64());
+        self.pass((QUERY, key.0, self.own as u8, query, Vec::new()), out);
+        if self.is_own(key) {
+            self.answered(now, query);
+        }
+    }
+
+    /// The program has an answer. One that it does not wait for any more changes nothing.
+    fn answered(&mut self, now: u64, query: u32) {
+        if self.open == Some(query) {
+            self.open = None;
+            self.interval = self.interval.saturating_sub(STEP).max(FLOOR);
+            self.query_at = now + self.interval;
+            self.traffic.answers += 1;
+        }
+    }
+
+    fn is_own(&self, key: Position) -> bool {
+        self.before.to(key).wrapping_sub(1) < self.before.to(self.position)
     }
 
     /// Takes what has come. What nobody of the network would send is counted and has no effect.
@@ -137,10 +181,10 @@ impl Peer {
             FOUND => {
                 if let Some(level) = self.asked.remove(&number) {
                     let link = Link { position: Position(place), server: usize::from(server) };
-                    self.fingers.set(level, Some(link), (now / 1_000_000) as u32);
+                    self.fingers.set(level, Some(link), (now / SECOND) as u32);
                 }
             }
-            ANSWER => self.traffic.answers += 1,
+            ANSWER => self.answered(now, number),
             _ => {}
         }
     }
@@ -149,7 +193,7 @@ impl Peer {
     fn pass(&mut self, message: Message, out: &mut Vec<Send>) {
         let (kind, place, asker, number, _) = message;
         let key = Position(place);
-        if self.before.to(key).wrapping_sub(1) < self.before.to(self.position) {
+        if self.is_own(key) {
             let answer = match kind {
                 LOOK_UP => (FOUND, self.position.0, self.own as u8, number, Vec::new()),
                 _ => (ANSWER, self.position.0, self.own as u8, number, vec![0; BODY]),
@@ -166,7 +210,6 @@ impl Peer {
     fn send(&mut self, to: usize, message: Message, out: &mut Vec<Send>) {
         if to == self.own {
             // Its own place: nothing goes over a line, and a finger to itself leads nowhere.
-            self.traffic.answers += u64::from(message.0 == ANSWER);
             return;
         }
         let octets = base::encode(&message);

@@ -10,6 +10,16 @@ const ROWS: usize = 4;
 /// Neighbours on either side that a machine knows.
 const LEAVES: usize = 8;
 
+/// By what machines that join choose among their positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The ring as it is.
+    Ring,
+    /// What the bootstrap node knows, which was there first: its leaf set and its table (K20, K22). It is one for all,
+    /// and of a part of the ring far from it it knows few machines, between which there seems to be much to do.
+    Bootstrap,
+}
+
 /// Where each machine stands, and whom it knows.
 pub struct Pastry {
     /// By machine.
@@ -18,26 +28,32 @@ pub struct Pastry {
     order: Vec<usize>,
     places: Vec<usize>,
     /// For each machine, a machine that agrees with it in so many digits and then goes on with this one.
-    tables: Vec<[[Option<usize>; 16]; ROWS]>,
+    tables: Vec<Table>,
 }
+
+/// By the digits in which a machine agrees with another, and by the next one.
+type Table = [[Option<usize>; 16]; ROWS];
 
 impl Pastry {
     /// Machines with these capacities join one after the other, each at the best of so many positions. Work
     /// is not measured: it is expected to be as the part of the ring that a machine is responsible for, of as
     /// much as all that are there want together (K20).
-    pub fn new(capacities: &[f64], choices: u32, rng: &mut Rng) -> Pastry {
+    pub fn new(capacities: &[f64], choices: u32, view: View, rng: &mut Rng) -> Pastry {
         let policy = Policy { rule: Rule::Nearest, choices, ..Policy::paper() };
         let seed = rng.next_u64();
-        let mut ring: Ring<usize> = Ring::new();
-        let (mut positions, mut wanted) = (Vec::new(), 0.0);
+        let (mut ring, mut known): (Ring<usize>, Ring<usize>) = (Ring::new(), Ring::new());
+        let mut bootstrap: Table = [[None; 16]; ROWS];
+        let (mut positions, mut wanted): (Vec<Position>, f64) = (Vec::new(), 0.0);
         for (machine, capacity) in capacities.iter().enumerate() {
             wanted += policy.target(*capacity);
             let bytes = [seed.to_le_bytes(), (machine as u64).to_le_bytes()].concat();
             let number = Digest::of(NUMBER, &bytes);
             let standing = |of: usize, share: f64| policy.standing(share * wanted, capacities[of]);
+            let seen = if view == View::Ring { &ring } else { &known };
+            let is_free = |position| ring.get(position).is_none();
             let offers = (0..choices).filter_map(|index| {
                 let position = Position::of(&number, index);
-                let gap = gap(&ring, position, wanted, &standing)?;
+                let gap = gap(seen, position, wanted, &standing).filter(|_| is_free(position))?;
                 Some((index, policy.rule.arrival(position, &gap)))
             });
             let joiner = policy.standing(0.0, *capacity);
@@ -45,6 +61,10 @@ impl Pastry {
             let position = Position::of(&number, chosen);
             assert!(ring.insert(position, machine), "two of 4,096 positions of 2^64 are the same");
             positions.push(position);
+            if view == View::Bootstrap {
+                learn(&mut bootstrap, positions[0], position, machine);
+                known = known_to(&ring, positions[0], &bootstrap, &positions);
+            }
         }
         let order: Vec<usize> = ring.iter().map(|(_, machine)| machine).collect();
         let mut places = vec![0; order.len()];
@@ -60,6 +80,18 @@ impl Pastry {
         let (next, last) = (self.order[next], self.order[last]);
         let is_next = key.to(self.positions[next]) < self.positions[last].to(key);
         if is_next { next } else { last }
+    }
+
+    /// The part of the ring that each machine is responsible for.
+    pub fn parts(&self) -> Vec<f64> {
+        let mut parts = vec![0.0; self.positions.len()];
+        let count = self.order.len();
+        for (place, machine) in self.order.iter().enumerate() {
+            let at = |place: usize| self.positions[self.order[place % count]];
+            let (before, own, after) = (at(place + count - 1), at(place), at(place + 1));
+            parts[*machine] = (before.way(own) + own.way(after)) / 2.0 / 2f64.powi(64);
+        }
+        parts
     }
 
     /// Where a machine sends a message for this key next; nothing if it is there.
@@ -109,17 +141,48 @@ fn common(one: Position, other: Position) -> usize {
     ((one.0 ^ other.0).leading_zeros() / DIGIT) as usize
 }
 
-fn table(own: Position, all: &[Position], rng: &mut Rng) -> [[Option<usize>; 16]; ROWS] {
+fn table(own: Position, all: &[Position], rng: &mut Rng) -> Table {
     let mut table = [[None; 16]; ROWS];
     let mut others: Vec<usize> = (0..all.len()).collect();
     rng.shuffle(&mut others);
     for machine in others {
-        let row = common(own, all[machine]);
-        if let Some(row_of) = table.get_mut(row) {
-            row_of[digit(all[machine], row)].get_or_insert(machine);
-        }
+        learn(&mut table, own, all[machine], machine);
     }
     table
+}
+
+/// Whoever is the first for its digits stays.
+fn learn(table: &mut Table, own: Position, position: Position, machine: usize) {
+    let row = common(own, position);
+    if let Some(row_of) = table.get_mut(row) {
+        row_of[digit(position, row)].get_or_insert(machine);
+    }
+}
+
+/// The part of the ring that a machine knows: itself, its leaves and its table.
+fn known_to(
+    ring: &Ring<usize>,
+    own: Position,
+    table: &Table,
+    positions: &[Position],
+) -> Ring<usize> {
+    let (mut before, mut after) = (own, own);
+    let mut all: Vec<(Position, usize)> =
+        ring.get(own).map(|machine| (own, machine)).into_iter().collect();
+    for _ in 0..LEAVES {
+        let (last, next) = (ring.before(before), ring.after(after));
+        all.extend(last.into_iter().chain(next));
+        before = last.map_or(before, |(position, _)| position);
+        after = next.map_or(after, |(position, _)| position);
+    }
+    all.extend(table.iter().flatten().flatten().map(|machine| (positions[*machine], *machine)));
+    let mut known = Ring::new();
+    for (position, machine) in all {
+        if known.get(position).is_none() {
+            assert!(known.insert(position, machine), "it is free");
+        }
+    }
+    known
 }
 
 #[cfg(test)]
@@ -133,7 +196,7 @@ mod tests {
     #[test]
     fn every_message_comes_to_the_nearest_in_about_two_hops() {
         let mut rng = Rng::new(1);
-        let pastry = Pastry::new(&capacities(), 1, &mut rng);
+        let pastry = Pastry::new(&capacities(), 1, View::Ring, &mut rng);
         let mut hops = 0;
         for _ in 0..2_000 {
             let (mut at, key) = (rng.index(256), Position(rng.next_u64()));
@@ -154,12 +217,34 @@ mod tests {
     fn with_choices_wide_lines_have_more_of_the_ring() {
         let mut rng = Rng::new(2);
         let capacities = capacities();
-        let mut part = |choices| {
-            let pastry = Pastry::new(&capacities, choices, &mut rng);
+        let mut part = |choices, view| {
+            let pastry = Pastry::new(&capacities, choices, view, &mut rng);
             let keys = (0..20_000u64).map(|step| Position(step.wrapping_mul(u64::MAX / 20_000)));
             keys.filter(|key| capacities[pastry.nearest(*key)] == 40.0).count() as f64 / 20_000.0
         };
-        let (one, sixteen) = (part(1), part(16));
+        let (one, sixteen) = (part(1, View::Ring), part(16, View::Ring));
         assert!((0.15..0.35).contains(&one) && sixteen > one + 0.05, "{one} {sixteen}");
+        let told = part(16, View::Bootstrap);
+        assert!(one < told && told < sixteen, "{one} {told} {sixteen}");
+    }
+
+    #[test]
+    fn a_bootstrap_node_knows_its_neighbours_and_few_others() {
+        let mut rng = Rng::new(3);
+        let positions: Vec<Position> = (0..256).map(|_| Position(rng.next_u64())).collect();
+        let mut ring = Ring::new();
+        let mut bootstrap: Table = [[None; 16]; ROWS];
+        for (machine, position) in positions.iter().enumerate() {
+            assert!(ring.insert(*position, machine));
+            learn(&mut bootstrap, positions[0], *position, machine);
+        }
+        let known = known_to(&ring, positions[0], &bootstrap, &positions);
+        let (mut before, mut after) = (positions[0], positions[0]);
+        for _ in 0..LEAVES {
+            (before, after) = (ring.before(before).unwrap().0, ring.after(after).unwrap().0);
+            assert!(known.get(before).is_some() && known.get(after).is_some());
+        }
+        let count = known.count();
+        assert!((2 * LEAVES + 1..80).contains(&count), "{count}");
     }
 }

@@ -1,7 +1,7 @@
 //! L-E1b: what every other protection is for.
 //!
-//! A model of each program (client, directory server, host, pager) is built from the production
-//! reservoirs of `load` and given more work than it can do. Then the same with the protection of one
+//! A model of each program (client, directory server, host, pager) is built from the
+//! reservoirs of `load`, which the product is to use, and given more work than it can do. Then the same with the protection of one
 //! place removed: the checker must name that place, and the run must overflow it.
 //!
 //! Reading order: what stands at a place ([`level`], [`queues`], [`sets`]), how a model gets it

@@ -3,6 +3,8 @@
 use std::fmt;
 
 use base::{FileId, Instant};
+use borsh::BorshDeserialize;
+use directory::message::{Request, Response};
 use lease::Client;
 
 use crate::{Actor, Node, Outbox};
@@ -33,8 +35,8 @@ pub(crate) enum Party<T: Tamper> {
 /// What one machine asks another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Query {
-    /// "What are the bytes of the file?"
-    Fetch { file: FileId, serial: u64, size: u64 },
+    /// "What are the bytes of this content of the file?"
+    Fetch { file: FileId, serial: u64, version: u64, size: u64 },
     /// "What you sent is not what the directory says. Look at it."
     Look(FileId),
     /// "Do this to the bytes of the file, which change where you are."
@@ -85,12 +87,21 @@ pub(crate) enum Letter {
     Drop(u64),
 }
 
+/// What was said to the group, or by it. Who says it in which words is the business of other worlds.
+pub(crate) fn decode<W: BorshDeserialize>(bytes: &[u8]) -> Option<W> {
+    base::decode(bytes, bytes.len()).ok()
+}
+
 impl fmt::Debug for Letter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Letter::Upward(bytes) | Letter::Downward(bytes) => match wire::open(bytes) {
-                Ok(message) => write!(f, "{message:?}"),
-                Err(malformed) => write!(f, "{malformed}"),
+            Letter::Upward(bytes) => match decode::<Request>(bytes) {
+                Some(request) => write!(f, "{request:?}"),
+                None => write!(f, "nonsense"),
+            },
+            Letter::Downward(bytes) => match decode::<Response>(bytes) {
+                Some(response) => write!(f, "{response:?}"),
+                None => write!(f, "nonsense"),
             },
             Letter::Ask { number, query, .. } => write!(f, "asks {number}: {query:?}"),
             Letter::Answer { number, answer } => write!(f, "answers {number}: {answer:?}"),

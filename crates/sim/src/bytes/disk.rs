@@ -34,6 +34,8 @@ impl Backed {
 pub(crate) struct Disk {
     pub(crate) packed: BTreeMap<u64, Vec<u8>>,
     pub(crate) backing: BTreeMap<u64, Backing>,
+    /// Which content the directory was last told that this machine has.
+    pub(crate) versions: BTreeMap<u64, u64>,
 }
 
 impl Disk {

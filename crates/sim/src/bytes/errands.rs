@@ -16,16 +16,16 @@ impl<T: Tamper> House<T> {
     /// Another machine asks something.
     pub(crate) async fn serve(self, from: Node, number: u64, query: Query) {
         let answer = match query {
-            Query::Fetch { file, serial, size } => {
+            Query::Fetch { file, serial, version, size } => {
                 let open = self.state().opens.get(&file).cloned();
                 let may = |open: Slot| open.borrow().bytes.may_be_fetched(open.borrow().seen());
-                let is_known = !self.state().looks.iter().any(|(lost, _)| *lost == file);
-                let may = self.tamper().is_fetched(open.is_none_or(may) && is_known);
+                let is_that = self.state().disk.versions.get(&serial) == Some(&version);
+                let may = self.tamper().is_fetched(open.is_none_or(may) && is_that);
                 let bytes = self.state().disk.bytes(serial);
                 match bytes {
                     _ if !may => {
                         self.mark("bytes are asked for that the directory has not heard of");
-                        self.state().looks.push((file, false));
+                        self.state().looks.push((file, true));
                         Answer::Busy
                     }
                     Some(mut bytes) => {

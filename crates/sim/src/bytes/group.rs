@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use base::Instant;
 use directory::{Command, Directory, Settings, directory::Standing};
 use lease::Client;
-use wire::Message;
 
 use crate::Node;
 
 use super::{
-    actor::{Letter, Note, Out, client_of, node_of},
+    actor::{Letter, Note, Out, client_of, decode, node_of},
     tamper::Tamper,
 };
 
@@ -33,7 +32,7 @@ impl Group {
         out: &mut Out<T>,
     ) {
         if let Letter::Upward(bytes) = letter
-            && let Ok(Message::Request(request)) = wire::open(&bytes)
+            && let Some(request) = decode(&bytes)
         {
             let client = client_of(from);
             self.apply(now, &Command::Heard { client, request }, out);
@@ -62,7 +61,7 @@ impl Group {
             }
         }
         for (client, response) in said {
-            let bytes = wire::seal(&Message::Response(response));
+            let bytes = base::encode(&response);
             out.send(node_of(client), Letter::Downward(bytes));
         }
     }

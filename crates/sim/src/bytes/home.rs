@@ -1,6 +1,6 @@
 //! How a simulated machine becomes and ceases to be the home of a file, and has things done at the home of others.
 
-use base::{Duration, FileId};
+use base::{Digest, Duration, FileId};
 use client::{Call, Reply};
 use content::{ASK_MAX, Bid, Bidding, Body, Chance, End, Heard, Need, TELL_MAX, Then, Visit, Way};
 use directory::{Act, File as Record, record::Content};
@@ -8,12 +8,12 @@ use directory::{Act, File as Record, record::Content};
 use super::{
     actor::{Answer, Deed, Note, Query},
     house::{House, Locked, Open},
-    shell::{No, SMALL_MAX, Slot},
+    shell::{No, SMALL_MAX, Slot, UNIT, digest},
     tamper::Tamper,
 };
 
 /// From here on a file is worth a decision of the group.
-const WORTH_MIN: u64 = SMALL_MAX as u64 + 4;
+const WORTH_MIN: u64 = (SMALL_MAX as u64 + 4) * UNIT;
 
 /// What the other machine says.
 fn heard(answer: &Option<Answer>) -> Heard {
@@ -30,12 +30,16 @@ impl<T: Tamper> House<T> {
     pub(crate) async fn keep(
         &self,
         file: &FileId,
-        is_live: bool,
+        (is_live, digest): (bool, Option<Digest>),
         most: Duration,
     ) -> Result<Content, No> {
-        let act = Act::Keep { file: file.clone(), version: self.version(), is_live };
+        let act = Act::Keep { file: file.clone(), version: self.version(), is_live, digest };
         match self.call_within(Call::Do(act), most).await? {
-            Reply::Changed(record) => Ok(record.content.clone()),
+            Reply::Changed(record) => {
+                let content = record.content.clone();
+                self.state().disk.versions.insert(record.serial, content.version);
+                Ok(content)
+            }
             _ => Err(No::Io),
         }
     }
@@ -75,7 +79,7 @@ impl<T: Tamper> House<T> {
 
     async fn bid(&self, open: &Slot, mut bid: Bid) -> Option<Content> {
         let file = open.borrow().file.clone();
-        let kept = self.keep(&file, true, ASK_MAX).await;
+        let kept = self.keep(&file, (true, None), ASK_MAX).await;
         let is_slow = kept == Err(No::TimedOut);
         let mut next = self.tamper().bidding(bid.kept(kept.clone().ok(), is_slow));
         if next == Bidding::Settle {
@@ -87,7 +91,7 @@ impl<T: Tamper> House<T> {
             Bidding::Settle => kept.ok(),
             Bidding::Lost { is_kept, is_slow } => {
                 if is_kept {
-                    _ = self.keep(&file, false, ASK_MAX).await;
+                    _ = self.keep(&file, (false, None), ASK_MAX).await;
                 }
                 if is_slow {
                     let mut state = self.state();
@@ -108,7 +112,7 @@ impl<T: Tamper> House<T> {
             let chance = self.chance(&inner, true);
             inner.bytes.bid_new(is_large, chance, &self.said(&file))?
         };
-        let kept = self.keep(&file, true, Duration::ZERO).await;
+        let kept = self.keep(&file, (true, None), Duration::ZERO).await;
         match self.tamper().bidding(bid.kept_new(kept.ok())) {
             Bidding::Won(content) => Some(content),
             Bidding::Settle | Bidding::Lost { .. } => {
@@ -124,13 +128,13 @@ impl<T: Tamper> House<T> {
         let (file, is_first) = (locked.file(), !locked.is_open());
         let may = locked.open().bytes.may_become_home(&content, is_first, &self.said(&file));
         if may {
-            self.load(&locked, content.size);
+            self.load(&locked, content.size / UNIT);
             locked.open().bytes.become_home(content, &self.said(&file));
             self.pass_through(&locked);
             return Some(locked);
         }
         drop(locked);
-        _ = self.keep(&file, false, ASK_MAX).await;
+        _ = self.keep(&file, (false, None), ASK_MAX).await;
         self.lock(open).await.open().bytes.give_up_bid();
         None
     }
@@ -162,15 +166,27 @@ impl<T: Tamper> House<T> {
                 Ok(())
             }
             End::Settle => self.settle(&locked).await.map(drop),
-            End::Keep => self.keep(&file, false, super::house::CALL_MAX).await.map(|content| {
-                locked.open().bytes.note_kept(content);
-            }),
+            End::Keep => self.tell_last(&locked, &now).await,
         };
         match told {
             Ok(()) => self.leave(&locked),
             Err(_) => locked.open().bytes.remain(),
         }
         told
+    }
+
+    /// Tells that bytes that have been told of change here no more, and what others check them by.
+    pub(crate) async fn tell_last(&self, locked: &Locked, now: &Content) -> Result<(), No> {
+        let (file, length) = (locked.file(), (now.size / UNIT) as usize);
+        let bytes = locked.all().filter(|bytes| bytes.len() == length && length <= SMALL_MAX);
+        let digest = bytes.map(|bytes| digest(&bytes));
+        if digest.is_some() || length == 0 || length > SMALL_MAX {
+            let kept = self.keep(&file, (false, digest), super::house::CALL_MAX).await?;
+            locked.open().bytes.note_kept(kept);
+            return Ok(());
+        }
+        locked.open().bytes.must_tell();
+        self.settle(locked).await.map(drop)
     }
 
     fn leave(&self, locked: &Locked) {
@@ -205,7 +221,7 @@ impl<T: Tamper> House<T> {
         let file = locked.file();
         let rumoured = locked.open().bytes.follow_at_home(now, losses, &self.said(&file));
         if rumoured.map_err(|_| No::Io)?
-            && let Ok(content) = self.keep(&file, true, Duration::ZERO).await
+            && let Ok(content) = self.keep(&file, (true, None), Duration::ZERO).await
         {
             locked.open().bytes.note_kept(content);
         }

@@ -11,7 +11,6 @@ use client::{Call, Client, Failure, Input, Output, Reply, Settings, Wanted};
 use content::{Body, Contests, File, Ledger, Seen, Silence};
 use directory::{Act, Actor as User, Operation, record::Content};
 use lease::{Field, Scope};
-use wire::Message;
 
 use crate::Node;
 
@@ -374,7 +373,7 @@ impl<T: Tamper> House<T> {
             let mut state = self.state();
             match output {
                 Output::Send(request) => {
-                    let bytes = wire::seal(&Message::Request(request));
+                    let bytes = base::encode(&request);
                     state.out.push((GROUP, Letter::Upward(bytes)));
                 }
                 Output::Return { call, result } => {

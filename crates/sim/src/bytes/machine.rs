@@ -2,12 +2,11 @@
 
 use base::{Duration, Instant, Machine as _, Rng};
 use client::{Input, Settings};
-use wire::Message;
 
 use crate::Node;
 
 use super::{
-    actor::{Letter, Note, Out},
+    actor::{Letter, Note, Out, decode},
     disk::Disk,
     house::House,
     program::Habit,
@@ -66,7 +65,7 @@ impl<T: Tamper> Machine<T> {
         self.house.state().now = now;
         match letter {
             Letter::Downward(bytes) => {
-                if let Ok(Message::Response(response)) = wire::open(&bytes) {
+                if let Some(response) = decode(&bytes) {
                     self.house.step(Input::Heard(response));
                 }
             }

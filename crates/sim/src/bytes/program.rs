@@ -149,7 +149,6 @@ impl<T: Tamper> House<T> {
             let mut record = self.record(&file).await?;
             let is_rumour = open.borrow().bytes.is_rumour(&record.content, &self.said(&file));
             if is_rumour {
-                self.mark("a machine finds what was live in a life before");
                 self.look(&file, false).await?;
                 record = self.record(&file).await?;
             }

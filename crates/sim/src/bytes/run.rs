@@ -19,14 +19,12 @@ use super::{
 /// What must have happened in a good number of seeds.
 pub(crate) const MARKS: &[&str] = &[
     "a machine becomes a home",
-    "a machine finds what was live in a life before",
     "a machine starts again",
     "a program does something",
     "a program is refused",
     "a session is lost",
     "bytes are asked for that the directory has not heard of",
     "bytes are fetched",
-    "bytes are not what the directory says",
     "bytes are told before they are given up",
     "something is done at a home elsewhere",
     "the kernel writes by itself",
@@ -102,7 +100,7 @@ impl Plan {
     fn draw(rng: &mut Rng) -> Plan {
         let faults = if rng.chance(0.15) { Faults::none() } else { Faults::draw(rng) };
         let terms = Terms {
-            session: Duration::from_secs(5 + rng.below(16)),
+            session: Duration::from_secs(4 + rng.below(8)),
             lease: Duration::from_secs(7_200),
             repeat: Duration::from_millis(300 + rng.below(1_000)),
             slack: Duration::from_millis(*rng.pick(&[0, 50, 500])),

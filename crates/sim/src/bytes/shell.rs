@@ -17,6 +17,8 @@ use super::{
 const CONTENT: Domain = Domain::new("simulated content v1");
 /// Bytes up to this size need no backing file, and have a hash.
 pub(crate) const SMALL_MAX: usize = 8;
+/// A byte here stands for so many to the directory.
+pub(crate) const UNIT: u64 = Content::SMALL_MAX / SMALL_MAX as u64;
 /// How long a machine that has bytes is waited for.
 const FETCH_MAX: Duration = Duration::from_secs(10);
 
@@ -101,7 +103,7 @@ impl<T: Tamper> House<T> {
                 Next::Go => return Ok(locked),
                 Next::Aside => self.follow_aside(&locked),
                 Next::Load(content) => {
-                    self.load(&locked, content.size);
+                    self.load(&locked, content.size / UNIT);
                     locked.open().bytes.note_loaded(content, false);
                 }
                 Next::Take => {
@@ -164,7 +166,8 @@ impl<T: Tamper> House<T> {
     ) -> Result<(), No> {
         let home = content.home.ok_or(No::Io)?;
         self.mark("bytes are fetched");
-        let query = Query::Fetch { file: file.clone(), serial, size: content.size };
+        let (version, size) = (content.version, content.size / UNIT);
+        let query = Query::Fetch { file: file.clone(), serial, version, size };
         let mut answer = self.ask(home, query.clone(), FETCH_MAX).await;
         if answer.is_none() {
             answer = self.ask(home, query, FETCH_MAX).await;
@@ -192,7 +195,6 @@ impl<T: Tamper> House<T> {
             return Ok(());
         }
         if is_unlike {
-            self.mark("bytes are not what the directory says");
             _ = self.ask(home, Query::Look(file.clone()), FETCH_MAX).await;
         }
         let now = self.now();
@@ -207,7 +209,9 @@ impl<T: Tamper> House<T> {
 
     /// Keeps what was written here and can't be told any more, for whoever wrote it.
     pub(crate) fn follow_aside(&self, locked: &Locked) {
-        self.rescue(locked);
+        if self.tamper().keeps() {
+            self.rescue(locked);
+        }
         locked.open().bytes.forget();
     }
 
@@ -290,8 +294,11 @@ impl<T: Tamper> House<T> {
         let file = locked.file();
         let is_live = locked.open().bytes.tells_live();
         let (home, version) = (Some(self.me()), self.version());
-        let content = Content { size, allocated: size, home, version, digest, is_live };
+        let (size, allocated) = (size * UNIT, size * UNIT);
+        let content = Content { size, allocated, home, version, digest, is_live };
         let content = self.tamper().tells(content);
+        let serial = locked.serial();
+        self.state().disk.versions.insert(serial, content.version);
         let losses = self.state().losses;
         let act = Act::SetContent { file: file.clone(), content: content.clone() };
         self.call(Call::Do(act)).await?;
@@ -418,7 +425,7 @@ impl<T: Tamper> House<T> {
             }
             Look::Aside => {
                 let kept = self.state().disk.bytes(serial);
-                if let Some(bytes) = kept {
+                if let Some(bytes) = kept.filter(|_| self.tamper().keeps()) {
                     self.mark("what was overtaken is kept aside");
                     self.note(Note::Aside { file, bytes });
                     self.state().disk.remove(serial);
@@ -433,20 +440,19 @@ impl<T: Tamper> House<T> {
             let packed = self.state().disk.packed.get(&serial).cloned();
             match packed {
                 Some(bytes) => locked.open().bytes.load(Body::Memory(bytes)),
-                None => self.load(&locked, now.size.max(1)),
+                None => self.load(&locked, (now.size / UNIT).max(1)),
             }
         }
         let is_other = match locked.open().bytes.body() {
             Body::Rest => false,
-            Body::File { .. } => is_lost || now.digest.is_some(),
+            Body::File { .. } => now.digest.is_some() || is_lost && now.size > Content::SMALL_MAX,
             Body::Memory(held) => now.digest != Some(digest(held)),
         };
         locked.open().bytes.found(is_other);
         if self.settle(&locked).await? {
             self.mark("what the directory had not heard is told again");
         } else if now.is_live {
-            let content = self.keep(&file, false, PATIENCE).await?;
-            locked.open().bytes.note_kept(content);
+            self.tell_last(&locked, &now).await?;
         }
         Ok(())
     }
@@ -486,6 +492,6 @@ impl<T: Tamper> House<T> {
         }
         let was_told = self.tamper().was_told(self.state().told != told);
         let record = if was_told { self.record(file).await? } else { record };
-        Ok(live.unwrap_or(record.content.size))
+        Ok(live.unwrap_or(record.content.size / UNIT))
     }
 }

@@ -69,6 +69,11 @@ pub(crate) trait Tamper: Clone + 'static {
         end
     }
 
+    /// Whether what others overtook is kept aside.
+    fn keeps(&self) -> bool {
+        true
+    }
+
     /// What becomes of bytes of which the directory may not know.
     fn look(&self, look: Look) -> Look {
         look

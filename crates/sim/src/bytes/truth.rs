@@ -142,7 +142,7 @@ impl Truth {
             return Ok(());
         }
         if self.is_shaken {
-            self.begin(node, vec![after.to_vec()]);
+            self.begin(node, vec![before.to_vec(), after.to_vec()]);
             return Ok(());
         }
         self.observe(node, before, is_home)?;
@@ -154,9 +154,9 @@ impl Truth {
     /// A machine has put nothing in its place.
     pub(crate) fn empty(&mut self, node: Node) {
         self.overtake(node, false);
-        match self.is_shaken {
-            true => self.begin(node, vec![Vec::new()]),
-            false => self.push(node, Vec::new()),
+        // Else nobody knows what was there before.
+        if !self.is_shaken {
+            self.push(node, Vec::new());
         }
     }
 

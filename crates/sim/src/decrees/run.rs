@@ -20,6 +20,7 @@ pub(crate) const MARKS: &[&str] = &[
     "a greeting finds what one lacks",
     "a range is compared in parts",
     "the liar hears something",
+    "whoever was a member first lies",
     "a machine is away until the end",
     "nothing goes wrong",
 ];
@@ -118,8 +119,12 @@ impl Plan {
         let members = *rng.pick(&[1, 4, 4, 7]);
         let count = members + 1 + rng.index(6);
         let keys: Vec<PublicKey> = (0..count as u64).map(|number| key(number).public()).collect();
-        // With one member that one is honest.
-        let liar = if members > 1 && rng.chance(0.3) { rng.index(members) } else { count - 1 };
+        // With one member that one is honest. Of several the first has made all others members.
+        let liar = match *rng.pick(&[0, 1, 1, 2, 2, 2]) {
+            0 if members > 1 => 0,
+            1 if members > 1 => rng.index(members),
+            _ => count - 1,
+        };
         let mut gone = Vec::new();
         if liar >= members {
             gone.push(keys[liar]);
@@ -154,6 +159,7 @@ impl Plan {
         let mut marks = Marks::new(MARKS);
         marks.pass_if(self.away.is_some(), "a machine is away until the end");
         marks.pass_if(self.is_calm, "nothing goes wrong");
+        marks.pass_if(self.liar == Node(0), "whoever was a member first lies");
         World::new(self.faults, nodes, marks, rng)
     }
 }

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use base::Instant;
-use directory::{Actor as User, Operation, Refusal};
+use directory::{Actor as User, Operation, Refusal, message::Response};
 use lease::Client;
-use wire::{Message, Word};
+use wire::{Frame, Message, Word};
 
 use crate::{Actor, Node, Outbox};
 
@@ -51,17 +51,23 @@ pub(crate) enum Letter {
 impl fmt::Debug for Letter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Letter::Upward(bytes) | Letter::Downward(bytes) | Letter::Member(bytes)) = self;
-        let mut opened = wire::open(bytes);
-        if let Ok(Message::Word(Word { slot, bytes, .. })) = &opened {
-            write!(f, "at {slot:?}: ")?;
-            opened = wire::open(bytes);
-        }
-        match opened {
-            Ok(Message::Request(request) | Message::Sealed(request, _)) => write!(f, "{request:?}"),
-            Ok(Message::Response(response)) => write!(f, "{response:?}"),
-            Ok(Message::Member(message)) => write!(f, "{message:?}"),
-            Ok(other) => write!(f, "{other:?}"),
+        let response = |f: &mut fmt::Formatter<'_>, bytes: &[u8]| match wire::decode(bytes) {
+            Ok(response @ Response { .. }) => write!(f, "{response:?}"),
             Err(malformed) => write!(f, "{malformed}"),
+        };
+        match wire::decode(bytes) {
+            Ok(Frame::Group(_, message)) => match message {
+                Message::Request(request) | Message::Sealed(request, _) => write!(f, "{request:?}"),
+                Message::Word(Word { slot, bytes, .. }) => {
+                    write!(f, "at {slot:?}: ")?;
+                    response(f, &bytes)
+                }
+                Message::Member(message) => write!(f, "{message:?}"),
+                other => write!(f, "{other:?}"),
+            },
+            Ok(other) => write!(f, "{other:?}"),
+            // In a group of one there is nobody to compare answers with.
+            Err(_) => response(f, bytes),
         }
     }
 }

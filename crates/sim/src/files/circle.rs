@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use base::{Digest, Domain, Duration, PublicKey};
-use client::Ear;
 use group::{Doubt, Notary, Roll, Seal, Seat, Tip};
 use lease::Client;
+use wire::{About, Ear};
 
 use crate::Node;
 
@@ -64,7 +64,12 @@ impl Circle {
         let settings =
             group::Settings { patience, doubt, checkpoint_every: 64, recent_max: 128, ..usual };
         let first = first.expect("a group has members");
-        Circle { group: Digest::of(GROUP, b""), settings, first, places: places.into() }
+        Circle { group: Circle::alone().group, settings, first, places: places.into() }
+    }
+
+    /// What a group of one is known by to its clients.
+    pub(crate) fn alone() -> About {
+        About { group: Digest::of(GROUP, b""), epoch: 0 }
     }
 
     pub(crate) fn node(&self, seat: Seat) -> Option<Node> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use base::{Duration, Instant, Machine, Rng};
-use client::{Client, Ear, Failure, Input, Output, Settings, Wanted};
-use wire::Message;
+use client::{Client, Failure, Input, Output, Settings, Wanted};
+use wire::{Ear, Frame, Message};
 
 use crate::Node;
 
@@ -136,11 +136,11 @@ impl<T: Tamper> Desk<T> {
         let heard = match (letter, &mut self.ear) {
             // There is nobody else to ask.
             (Letter::Downward(bytes), None) => Some(bytes),
-            (Letter::Downward(bytes), Some((circle, ear))) => match wire::open(&bytes) {
-                Ok(Message::Word(word)) => {
-                    circle.seat(from).and_then(|seat| ear.on_word(&seat.key, word))
+            (Letter::Downward(bytes), Some((circle, ear))) => match wire::decode(&bytes) {
+                Ok(Frame::Group(about, Message::Word(word))) => {
+                    circle.seat(from).and_then(|seat| ear.on_word(&seat.key, about, word))
                 }
-                Ok(Message::Changes(changes)) => {
+                Ok(Frame::Group(_, Message::Changes(changes))) => {
                     ear.on_changes(&changes);
                     None
                 }
@@ -156,7 +156,7 @@ impl<T: Tamper> Desk<T> {
     fn deliver(&mut self, now: Instant, bytes: Vec<u8>, out: &mut Out<T>) {
         let now = self.tamper.clock(now);
         if let Some(bytes) = self.tamper.inward(bytes)
-            && let Ok(Message::Response(response)) = wire::open(&bytes)
+            && let Ok(response) = wire::decode(&bytes)
         {
             self.step(now, Input::Heard(response), out);
         }
@@ -285,7 +285,7 @@ impl<T: Tamper> Desk<T> {
                 Output::Send(request) => {
                     let bytes = match &self.ear {
                         Some((_, ear)) => ear.seal(request),
-                        None => wire::seal(&Message::Request(request)),
+                        None => Circle::alone().encode(Message::Request(request)),
                     };
                     let (sent, forged) = self.tamper.outward(bytes);
                     for bytes in sent {

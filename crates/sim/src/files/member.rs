@@ -8,7 +8,7 @@ use group::{Batch, Seat};
 use lease::Client;
 use node::{Base, Identity, Input, Member as Product, Order, Output, Recovery, Settings};
 use vice::Vice;
-use wire::{Message, Word};
+use wire::{Frame, Message, Word};
 
 use crate::{Node, Outbox};
 
@@ -93,7 +93,7 @@ impl<T: Tamper> Member<T> {
             Letter::Member(bytes) => {
                 let Some(from) = self.circle.seat(from) else { return };
                 if let Some(vice) = &mut self.vice
-                    && let Ok(Message::Member(message)) = wire::open(&bytes)
+                    && let Ok(Frame::Group(_, Message::Member(message))) = wire::decode(&bytes)
                 {
                     if !vice.hears(&message) {
                         return;
@@ -226,7 +226,8 @@ impl<T: Tamper> Member<T> {
                             true => bytes,
                             false => {
                                 let leader = self.product.replica().tip().leader;
-                                wire::seal(&Message::Word(Word { slot, leader, bytes }))
+                                let word = Message::Word(Word { slot, leader, bytes });
+                                self.product.about().encode(word)
                             }
                         };
                         out.send(node_of(to), Letter::Downward(bytes));
@@ -268,7 +269,7 @@ impl<T: Tamper> Member<T> {
         let Some(vice) = &mut self.vice else {
             return out.send(node, Letter::Member(bytes));
         };
-        let Ok(Message::Member(message)) = wire::open(&bytes) else { return };
+        let Ok(Frame::Group(_, Message::Member(message))) = wire::decode(&bytes) else { return };
         if let Some(message) = vice.put_off(now, to, *message) {
             self.lie(to, message, out);
         }
@@ -276,10 +277,11 @@ impl<T: Tamper> Member<T> {
 
     /// A liar says something else instead, perhaps.
     fn lie(&mut self, to: Seat, message: group::Message, out: &mut Outbox<Party<T>>) {
+        let about = self.product.about();
         let (Some(vice), Some(node)) = (&mut self.vice, self.circle.node(to)) else { return };
         let stamp = Stamp(self.seat.key);
         for message in vice.outward(node.0, message, self.seat, &stamp) {
-            let bytes = vice.maul(wire::seal(&Message::Member(Box::new(message))));
+            let bytes = vice.maul(about.encode(Message::Member(Box::new(message))));
             out.send(node, Letter::Member(bytes));
         }
     }
@@ -292,6 +294,7 @@ impl<T: Tamper> Member<T> {
         heard: &group::Message,
         out: &mut Outbox<Party<T>>,
     ) {
+        let about = self.product.about();
         let Some(vice) = &mut self.vice else { return };
         let replica = self.product.replica();
         let (tip, time, stamp) = (replica.tip(), replica.time(now), Stamp(self.seat.key));
@@ -299,7 +302,7 @@ impl<T: Tamper> Member<T> {
         let heard = Some((from, heard));
         for (to, message) in vice.scheme(heard, tip, &false_state, time, self.seat, &stamp) {
             if let Some(node) = self.circle.node(to).filter(|_| to != self.seat) {
-                let bytes = vice.maul(wire::seal(&Message::Member(Box::new(message))));
+                let bytes = vice.maul(about.encode(Message::Member(Box::new(message))));
                 out.send(node, Letter::Member(bytes));
             }
         }

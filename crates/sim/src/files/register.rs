@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use directory::{Operation, directory::Standing, message::Answer};
+use directory::{
+    Operation,
+    directory::Standing,
+    message::{Answer, Response},
+};
 use lease::Client;
-use wire::Message;
 
 use crate::Outbox;
 
@@ -38,7 +41,7 @@ impl Register {
 
     /// Tells the checkers of refusals, and of what was applied, also if its session has ended since.
     pub(crate) fn heed<T: Tamper>(&self, client: Client, bytes: &[u8], out: &mut Outbox<Party<T>>) {
-        if let Ok(Message::Response(response)) = wire::open(bytes)
+        if let Ok(response) = wire::decode::<Response>(bytes)
             && let Some(Answer::Applied { number, refused }) = response.answer
         {
             let batch = self.batches.get(&(client, response.lease.session, number));

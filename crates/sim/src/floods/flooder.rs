@@ -6,7 +6,7 @@ use base::{Duration, FileId, Instant, Rng};
 use directory::message::{Ask, Needs};
 use group::Message as Words;
 use lease::Client;
-use wire::Message;
+use wire::{About, Message};
 
 use super::{
     machine::{Letter, wish},
@@ -65,11 +65,17 @@ impl Flooder {
         self.number += 1;
         let bytes = match kind {
             0 => self.noise(),
-            1 => words(Words::Behind { height: self.rng.below(9), epoch: 1 }),
-            2 => words(Words::Fetch { height: 64 * self.rng.below(9), from: 0 }),
+            1 => {
+                let height = self.rng.below(9);
+                self.words(Words::Behind { height, epoch: 1 })
+            }
+            2 => {
+                let height = 64 * self.rng.below(9);
+                self.words(Words::Fetch { height, from: 0 })
+            }
             3 => self.wish(0),
             4 => self.wish(8_000),
-            5 => words(Words::Hello { nonce: self.number }),
+            5 => self.words(Words::Hello { nonce: self.number }),
             _ => return Letter::Join(Rc::clone(&self.site.joins[self.node.index()])),
         };
         Letter::Frame(bytes.into())
@@ -78,9 +84,16 @@ impl Flooder {
     /// A long frame that begins like one for a member.
     fn noise(&mut self) -> Vec<u8> {
         let mut bytes = vec![0xff; 1 << (4 + self.rng.index(15))];
-        bytes[..2].copy_from_slice(&wire::VERSION.to_le_bytes());
-        bytes[2] = 2;
+        let hello = self.words(Words::Hello { nonce: 0 });
+        // All but what it says.
+        let begun = &hello[..hello.len() - 9];
+        let count = begun.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&begun[..count]);
         bytes
+    }
+
+    fn words(&self, words: Words) -> Vec<u8> {
+        About { group: self.site.group, epoch: 0 }.encode(Message::Member(Box::new(words)))
     }
 
     /// Something new to decide, with so many bytes at least.
@@ -94,8 +107,4 @@ impl Flooder {
         });
         wish(&self.site.group, key, client, Instant::from_nanos(self.number), ask)
     }
-}
-
-fn words(words: Words) -> Vec<u8> {
-    wire::seal(&Message::Member(Box::new(words)))
 }

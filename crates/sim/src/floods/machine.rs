@@ -7,16 +7,16 @@ use std::{
 
 use base::{Digest, Duration, Instant, Machine as _, PublicKey};
 use directory::message::Request;
-use group::{Roll, Sealable as _, Seat, Tip};
+use group::{Sealable as _, Seat, Tip};
 use lease::{
     Client,
     message::{Up, Upward},
 };
 use node::{
-    Identity, Input, Join, Limits, Mailroom, Member, Output, Settings,
+    Identity, Input, Limits, Mailroom, Member, Output, Settings,
     mailroom::{Kind, Sender},
 };
-use wire::{Audience, Message, Said};
+use wire::{About, Audience, Frame, Join, Message, Said};
 
 use super::{
     run::{Note, Out, Site},
@@ -53,7 +53,7 @@ impl Letter {
 
     fn kind(&self) -> Kind {
         match (self, Audience::of(self.bytes())) {
-            (Letter::Join(_), _) | (_, Some(Audience::Group)) => Kind::Wish,
+            (Letter::Join(_), _) | (_, Some(Audience::Group(_))) => Kind::Wish,
             _ => Kind::Word,
         }
     }
@@ -279,7 +279,7 @@ impl<T: Tamper> Machine<T> {
         let replica = self.member.replica();
         let me = self.key;
         match (Audience::of(&bytes), key) {
-            (Some(Audience::Group), None) => {
+            (Some(Audience::Group(_)), None) => {
                 // It is said to the leader and here, and to all when it was said in vain.
                 let is_first = self.writer.as_ref().is_none_or(|writer| {
                     writer.waiting.is_none_or(|(since, again_at)| again_at.since(since) <= REPEAT)
@@ -292,10 +292,10 @@ impl<T: Tamper> Machine<T> {
                 }
                 self.hear(now, me, bytes, &mut results);
             }
-            (Some(Audience::Group), Some(from)) => self.hear(now, from, bytes, &mut results),
-            (Some(Audience::Member), Some(from)) => {
-                let seals = match wire::open(&bytes) {
-                    Ok(Message::Member(message)) => {
+            (Some(Audience::Group(_)), Some(from)) => self.hear(now, from, bytes, &mut results),
+            (Some(Audience::Member(_)), Some(from)) => {
+                let seals = match wire::decode(&bytes) {
+                    Ok(Frame::Group(_, Message::Member(message))) => {
                         let commands = message.commands().iter();
                         commands.filter(|command| !replica.is_pending(command)).count() + 1
                     }
@@ -324,11 +324,11 @@ impl<T: Tamper> Machine<T> {
             match output {
                 Output::Tell { to, bytes } => {
                     let to = self.site.node(&to.key);
-                    if let Ok(Message::Member(message)) = wire::open(&bytes)
+                    if let Ok(Frame::Group(_, Message::Member(message))) = wire::decode(&bytes)
                         && matches!(
                             *message,
                             group::Message::Decisions(_)
-                                | group::Message::Offer(_)
+                                | group::Message::Offer(..)
                                 | group::Message::Piece { .. }
                         )
                     {
@@ -354,9 +354,10 @@ impl<T: Tamper> Machine<T> {
         let Some(key) = self.member.book().machine(to).map(|machine| machine.key) else { return };
         if key != self.key {
             let replica = self.member.replica();
-            let Roll { epoch, leader, .. } = Roll::from(replica.tip());
-            let slot = wire::Slot { epoch, height: replica.tip().height, index: 0 };
-            let word = wire::seal(&Message::Word(wire::Word { slot, leader, bytes }));
+            let (leader, height) = (replica.tip().leader, replica.tip().height);
+            let slot = wire::Slot { height, index: 0 };
+            let word = Message::Word(wire::Word { slot, leader, bytes });
+            let word = self.member.about().encode(word);
             return out.send(self.site.node(&key), Letter::Frame(word.into()));
         }
         if let Some(writer) = &mut self.writer
@@ -385,7 +386,7 @@ pub(crate) fn wish(
     let request = Request { lease: Upward { session: 1, stamp, body: Up::Renew }, ask };
     let said = Said { client, request: &request };
     let seal = Stamp(key).seal(&said.sealed_bytes(group));
-    wire::seal(&Message::Sealed(request, seal))
+    About { group: *group, epoch: 0 }.encode(Message::Sealed(request, seal))
 }
 
 impl Site {

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use base::{Digest, Domain, Duration, Instant, PublicKey, Rng, SecretKey};
 use group::{Settings, Tip};
-use node::{Join, Seating, Whereabouts};
+use node::Seating;
 use overlay::{Invitation, Issuer, Patrons, Secret, Terms};
+use wire::{Join, Whereabouts};
 
 use super::{
     flooder::Flooder,

@@ -54,8 +54,8 @@ pub(crate) enum Note {
     Decided { height: u64, batch: Rc<Batch>, value: Digest },
     /// The state of a member at a point, by its digest.
     State { tip: Rc<Tip>, state: Digest },
-    /// A member takes a state from others.
-    Installed { tip: Rc<Tip>, state: Digest },
+    /// A member takes a state from others. It may have been shown that others sit there than whoever let it in.
+    Installed { tip: Rc<Tip>, state: Digest, is_shown: bool },
     /// A member votes, and others can know it.
     Voted(Vote),
     /// A member hears a vote.

@@ -52,11 +52,16 @@ fn draw(rng: &mut Rng) -> Plan {
     let pace = Duration::from_millis(1 + rng.below(100));
     let hardware =
         Hardware { sync_max: Duration::from_millis(5), loss: 0.0, rollback: 0.0, backups: 0.0 };
+    // In half of the worlds the first of them is alone at first, and lets the others come.
+    let mut circles = vec![nodes(0..count as u16)];
+    if rng.chance(0.5) {
+        circles.insert(0, nodes(0..1));
+    }
     Plan {
         faults,
         settings: Settings::default(),
         count,
-        circles: vec![nodes(0..count as u16)],
+        circles,
         liars,
         drifter: None,
         habits: vec![Habit { pace, patience }; customers],

@@ -25,6 +25,8 @@ pub(crate) struct Ledger {
     keys: Vec<PublicKey>,
     /// Who lies.
     liars: BTreeSet<Node>,
+    /// Whether whoever was alone at first is two, and decides different things for different newcomers.
+    is_founder_two: bool,
     /// Who has lost what it said, and the height at which that does not matter any more.
     amnesiacs: BTreeMap<Node, Amnesia>,
     /// Seats that machines have taken, or want to.
@@ -53,6 +55,7 @@ impl Ledger {
         keys: Vec<PublicKey>,
         state: Rc<[u8]>,
         liars: BTreeSet<Node>,
+        is_founder_two: bool,
     ) -> Shared {
         let seat = |node: &Node| Seat { key: keys[node.index()], incarnation: 0 };
         let first = circles.first().into_iter().flatten().map(seat).collect();
@@ -67,6 +70,7 @@ impl Ledger {
             wanted,
             keys,
             liars,
+            is_founder_two,
             amnesiacs,
             seats,
             tip,
@@ -172,6 +176,11 @@ impl Ledger {
     /// Whether whoever was alone at first lies: newcomers that know of nobody else have what it tells them.
     pub(crate) fn has_lying_founder(&self) -> bool {
         matches!(&self.first.0.seats[..], [founder] if self.is_liar(founder))
+    }
+
+    /// Whether that one decides different things for different newcomers while it is alone.
+    pub(crate) fn is_founder_two(&self) -> bool {
+        self.is_founder_two
     }
 
     /// Whether it is still alone. What it decides then, and whom it lets come, is its own business.

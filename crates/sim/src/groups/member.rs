@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use base::{Duration, Instant, Machine, PublicKey, Rng};
-use group::{Input, Message, Output, Replica, Rescue, Roll, Seat, Settings, Tip, Word};
+use group::{Change, Decision, Input, Message, Output, Replica, Roll, Seat, Settings, Tip, Word};
 use vice::{Vice, digest_of};
 
 use crate::Node;
@@ -13,9 +13,11 @@ use super::{
     disk::Disk,
     ledger::Shared,
     notary::{Safe, Stamp},
-    tally::{Order, Receipt, Tally},
+    tally::{Order, Tally},
     tamper::Tamper,
 };
+
+mod lying;
 
 /// How a machine's disk behaves.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +54,6 @@ const DRIFTS_AFTER: u64 = 20;
 const PETITION_EVERY: Duration = Duration::from_millis(700);
 /// So that two that echo each other end.
 const ECHO_EVERY: Duration = Duration::from_millis(50);
-/// How often a liar that has the authority's word shows it, when it could.
-const LEAKED: f64 = 0.02;
 /// One who knows nothing new for so long looks up who may sit in the group.
 const LOST_AFTER: Duration = Duration::from_secs(4);
 
@@ -81,6 +81,8 @@ pub(crate) struct Member<T> {
     first: Tip,
     /// Whether that was by a liar who was alone once, and so may have told it anything.
     may_be_misled: bool,
+    /// Who sits there by what it was shown since, if it may be misled. It need not know of it, if it is built wrong.
+    shown: Roll,
     /// Its own clock when it was switched on.
     booted_at: Instant,
     /// An older copy of its disk, and the seat that it is of.
@@ -123,6 +125,7 @@ impl<T: Tamper> Member<T> {
             bides: rng.chance(0.7),
             first: first.clone(),
             may_be_misled,
+            shown: Roll::from(&first),
             node,
             stamp,
             seat,
@@ -171,12 +174,19 @@ impl<T: Tamper> Member<T> {
 
     /// Whether it waits to lie until it is not alone any more.
     fn is_biding(&self) -> bool {
-        self.bides && self.life().tip.seats == [self.seat]
+        self.bides && self.lives.iter().all(|life| life.tip.seats == [self.seat])
     }
 
-    /// Whether it may have something else than was decided, for now: it has no seat, and whoever let it in lies.
+    /// Whether it may have something else than was decided, for now: whoever let it in lies, and it has no seat; or
+    /// that one is two, and has given it a seat where nothing was decided since.
     pub(crate) fn may_be_wrong(&self) -> bool {
-        self.may_be_misled && !self.life().replica.is_member()
+        let Life { replica, tip, .. } = self.life();
+        let (is_seated, is_new) = (tip.seats.contains(&self.seat), tip.height < tip.epoch);
+        let ledger = self.site.ledger.borrow();
+        self.may_be_misled
+            && (!replica.is_member()
+                || ledger.is_at_a_liars_mercy()
+                || ledger.is_founder_two() && (!is_seated || is_new))
     }
 
     /// The product's machine, and its time.
@@ -333,6 +343,7 @@ impl<T: Tamper> Member<T> {
             self.scheme(now, Some((from, &message)), out);
             return;
         }
+        self.look_at(&message);
         let members = self.lives[0].replica.members().list().to_vec();
         for (from, message) in self.tamper.inward(from, message, &members) {
             let is_fit = message.commands().iter().all(|command| self.is_wanted(command));
@@ -363,6 +374,20 @@ impl<T: Tamper> Member<T> {
         }
     }
 
+    /// Whether what it is told proves that others sit there than those that it was told of when it was let in.
+    fn look_at(&mut self, message: &Message) {
+        let decisions = match message {
+            Message::Offer(summary, _) => summary.tip.lineage.changes(),
+            Message::Decisions(decisions) => decisions,
+            _ => return,
+        };
+        let is_change = |one: &&Decision| matches!(one.batch.change, Some(Change::Enact { .. }));
+        let changes: Vec<Decision> = decisions.iter().filter(is_change).cloned().collect();
+        if self.may_be_misled && !changes.is_empty() {
+            self.shown = self.shown.after(&changes, &self.site.safe.charter(), &self.stamp);
+        }
+    }
+
     fn step(&mut self, now: Instant, index: usize, input: Input, out: &mut Out<T>) {
         let clock = self.clock(now);
         let mut outputs = std::mem::take(&mut self.outputs);
@@ -387,8 +412,10 @@ impl<T: Tamper> Member<T> {
                 Output::Decided(decision) => {
                     let mut tally = std::mem::take(&mut life.tally);
                     // A liar that is alone is who it lies about, and nobody else can tell what it decides.
-                    let is_alone = index == 0 && life.tip.seats == [self.seat];
-                    life.tip = life.tip.after(&decision.batch);
+                    let is_alone = life.tip.seats == [self.seat];
+                    // Nobody hears from who did not sit here then: what it knows may be from whoever let it in.
+                    let is_told = life.tip.seats.contains(&self.seat);
+                    life.tip = life.tip.after(&decision.batch, decision.certificate.value);
                     if is_alone && life.tip.seats != [self.seat] {
                         // Nobody can tell that a disk is old which is from when its machine was alone.
                         self.backup = None;
@@ -401,7 +428,7 @@ impl<T: Tamper> Member<T> {
                         });
                     }
                     for command in &decision.batch.commands {
-                        self.serve(&mut tally, command, true, out);
+                        self.serve(&mut tally, command, is_told, out);
                     }
                     if self.vice.is_none() && self.tamper.drifts() && tally.count % 50 == 49 {
                         tally.spoil();
@@ -429,7 +456,8 @@ impl<T: Tamper> Member<T> {
                     out.mark("a state is taken from others");
                     if self.vice.is_none() {
                         let (tip, state) = (Rc::new(tip.clone()), digest_of(&state));
-                        out.note(Note::Installed { tip, state });
+                        let is_shown = self.shown.seats.len() > 1;
+                        out.note(Note::Installed { tip, state, is_shown });
                     }
                     self.is_adrift = false;
                     life.tip = tip.clone();
@@ -476,7 +504,7 @@ impl<T: Tamper> Member<T> {
         let Some(mut receipt) = receipt.filter(|_| is_told) else { return };
         let mut roll = Roll::from(self.lives[0].replica.tip());
         if let Some(vice) = &mut self.vice
-            && !misanswer(vice, &mut receipt, &mut roll)
+            && !lying::misanswer(vice, &mut receipt, &mut roll)
         {
             return;
         }
@@ -485,6 +513,9 @@ impl<T: Tamper> Member<T> {
         let mut changes = lineage.since(*self.epochs.get(&order.customer).unwrap_or(&0)).to_vec();
         if let Some(vice) = &mut self.vice {
             vice.rewrite(&mut changes, &roll, self.seat, &self.stamp);
+        }
+        if !self.site.secrets.contains_key(&order.customer) {
+            return;
         }
         let (roll, changes) = (Rc::new(roll), base::encode(&changes).into());
         let from = self.seat;
@@ -497,16 +528,17 @@ impl<T: Tamper> Member<T> {
             return;
         };
         let is_biding = self.is_biding();
-        if let Some(vice) = self.vice.as_mut().filter(|_| !is_biding) {
+        if let Some(vice) = &mut self.vice {
             if vice.is_twin() && vice.side(node.0) != index {
                 return;
             }
-            if let Some(message) = vice.put_off(now, to, message) {
-                self.lie(to, message, out);
+            if !is_biding {
+                if let Some(message) = vice.put_off(now, to, message) {
+                    self.lie(to, message, out);
+                }
+                return;
             }
-            return;
-        }
-        if let Message::Word(Word::Vote(vote, _), _) = &message
+        } else if let Message::Word(Word::Vote(vote, _), _) = &message
             && vote.what.seat == self.seat
         {
             self.voted = self.voted.max(vote.what.height);
@@ -515,45 +547,6 @@ impl<T: Tamper> Member<T> {
         if self.tamper.outward(&message) {
             let bytes = base::encode(&message).into();
             out.send(node, Letter::Member { from: self.seat, to, bytes });
-        }
-    }
-
-    /// A liar says something else instead, perhaps.
-    fn lie(&mut self, to: Seat, message: Message, out: &mut Out<T>) {
-        let (Some(vice), Some(index)) = (&mut self.vice, self.site.safe.index(&to.key)) else {
-            return;
-        };
-        let node = Node(index as u16);
-        for message in vice.outward(node.0, message, self.seat, &self.stamp) {
-            let bytes = vice.maul(base::encode(&message)).into();
-            out.send(node, Letter::Member { from: self.seat, to, bytes });
-        }
-    }
-
-    /// A liar says things that nobody made it say.
-    fn scheme(&mut self, now: Instant, heard: Option<(Seat, &Message)>, out: &mut Out<T>) {
-        let (clock, is_biding) = (self.clock(now), self.is_biding());
-        let Some(vice) = self.vice.as_mut().filter(|_| !is_biding) else { return };
-        let life = &self.lives[0];
-        let (tip, time) = (&life.tip, life.replica.time(clock));
-        let false_state = || {
-            let mut tally = life.tally.clone();
-            tally.spoil();
-            base::encode(&tally)
-        };
-        let mut said = vice.scheme(heard, tip, &false_state, time, self.seat, &self.stamp);
-        if self.site.leaks && self.rng.chance(LEAKED) {
-            let seat = *self.rng.pick(&tip.seats);
-            let what = Rescue { number: 1, seat, height: tip.height, time, at: 0 };
-            let leaked = Message::Decisions(vec![self.site.safe.leak(what).decision()]);
-            out.mark("a rescue leaks while a quorum is well");
-            said.extend(tip.seats.iter().map(|to| (*to, leaked.clone())));
-        }
-        for (to, message) in said {
-            if let Some(index) = self.site.safe.index(&to.key).filter(|n| *n != self.node.index()) {
-                let bytes = vice.maul(base::encode(&message)).into();
-                out.send(Node(index as u16), Letter::Member { from: self.seat, to, bytes });
-            }
         }
     }
 
@@ -598,9 +591,15 @@ impl<T: Tamper> Member<T> {
         known.max().copied().unwrap_or(Seat { key, incarnation: 0 })
     }
 
-    /// Begins anew if its disk is an old one, and asks an authority if it has lost touch.
+    /// Begins anew if its disk is an old one, and asks an authority if it has lost touch. A liar that is alone lets
+    /// others come.
     fn look_after(&mut self, now: Instant, out: &mut Out<T>) {
         if self.vice.is_some() {
+            let is_alone = self.lives.iter().any(|life| life.tip.seats == [self.seat]);
+            if is_alone && self.site.ledger.borrow().is_changing() {
+                self.wish(now, out);
+                self.please_itself(now, out);
+            }
             return;
         }
         let life = &self.lives[0];
@@ -651,6 +650,7 @@ impl<T: Tamper> Member<T> {
         };
         let tally = base::decode(&state, state.len()).unwrap_or_default();
         (self.first, self.may_be_misled) = (tip.clone(), is_misled);
+        self.shown = Roll::from(&tip);
         self.lives = vec![self.begin(&tip, tally, now)];
         (self.voted, self.is_old, self.is_adrift) = (0, false, false);
         (self.wished, self.petition_at) = (None, Some(now));
@@ -758,16 +758,4 @@ impl<T: Tamper> Member<T> {
             self.step(now, 0, Input::Heard { from, message, is_fit: true }, out);
         }
     }
-}
-
-/// Whether a liar answers a customer, and how.
-fn misanswer(vice: &mut Vice, receipt: &mut Receipt, roll: &mut Roll) -> bool {
-    if vice.misanswers() {
-        receipt.weight += 1;
-        if receipt.weight.is_multiple_of(2) {
-            roll.epoch += 1;
-            roll.seats.truncate(1);
-        }
-    }
-    !vice.withholds()
 }

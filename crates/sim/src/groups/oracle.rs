@@ -4,6 +4,11 @@
 //! What must hold: who was invited by anybody else has nothing but what was decided, at any moment; who knew of that
 //! one alone has that too as soon as it sits here, and nobody asks it before; and when there are more, everything that
 //! is demanded of groups of honest founders is demanded of theirs.
+//!
+//! What it has decided alone counts when others have decided something with it on top of that: then that is what was
+//! decided, for everybody, and whoever was shown who sits there takes no other state. Until then it is as good as alone, whomever it says it has given seats. It may even be two
+//! from the beginning, and tell each newcomer something else. Who was told otherwise has what was decided before it
+//! decides anything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -52,6 +57,8 @@ pub(crate) struct Oracle {
     last_at: Instant,
     /// The batch at each height, by its digest.
     decided: Vec<Digest>,
+    /// What whoever was alone at first has decided alone, if it lies: which of it counts is seen later.
+    alone: BTreeMap<Digest, Rc<Batch>>,
     tip: Tip,
     tally: Tally,
     /// The digest of the state after each height.
@@ -87,6 +94,7 @@ impl Oracle {
             is_steady,
             last_at: Instant::START,
             decided: Vec::new(),
+            alone: BTreeMap::new(),
             tip,
             states: vec![digest_of(&base::encode(&tally))],
             tally,
@@ -107,6 +115,11 @@ impl Oracle {
         ledger.has_lying_founder() && !ledger.is_at_a_liars_mercy()
     }
 
+    /// Whether it is not up to a liar that is alone what is decided.
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.ledger.borrow().is_at_a_liars_mercy()
+    }
+
     /// How many decisions there are.
     pub(crate) fn height(&self) -> u64 {
         self.tip.height
@@ -120,6 +133,44 @@ impl Oracle {
     /// From now on other machines are to sit here.
     pub(crate) fn want_next(&mut self) {
         self.ledger.borrow_mut().want_next();
+    }
+
+    /// Whether somebody who was shown that others sit there than whoever let it in has a right state, if it takes one.
+    fn counts_as_shown(&self) -> bool {
+        let ledger = self.ledger.borrow();
+        !ledger.is_founder_two() && !ledger.is_at_a_liars_mercy()
+    }
+
+    /// Somebody decides something where whoever was alone at first lies. Whether it is judged like all that is
+    /// decided.
+    fn counts<T: Tamper>(
+        &mut self,
+        world: &World<Party<T>>,
+        node: Node,
+        batch: &Rc<Batch>,
+        value: Digest,
+    ) -> Result<bool, Broken> {
+        let member = world.actor(node).member();
+        if member.is_some_and(|member| !member.is_honest()) {
+            self.alone.insert(value, Rc::clone(batch));
+            return Ok(false);
+        }
+        let was_told = member.is_some_and(Member::may_be_misled);
+        if self.alone.contains_key(&value) && was_told {
+            return Ok(false);
+        }
+        if self.decided.is_empty() {
+            // These are the first who have decided something together.
+            let (mut line, mut before) = (Vec::new(), batch.before);
+            while let Some(batch) = self.alone.get(&before) {
+                line.push((before, Rc::clone(batch)));
+                before = batch.before;
+            }
+            for (value, batch) in line.into_iter().rev() {
+                self.on_decided(world.now(), node, self.tip.height + 1, &batch, value)?;
+            }
+        }
+        Ok(true)
     }
 
     fn on_decided(
@@ -143,11 +194,17 @@ impl Oracle {
             let what = format!("{node} decides {height} before what comes before it");
             return Err(Broken::new("inv-B2", what));
         }
-        self.check_time(now, batch)?;
-        self.last_at = now;
+        let is_alone = self.ledger.borrow().is_at_a_liars_mercy();
+        if !is_alone {
+            self.check_time(now, batch)?;
+            self.last_at = now;
+        }
         self.decided.push(value);
         for command in &batch.commands {
-            self.on_command(height, command)?;
+            match Order::of(command).filter(|_| is_alone) {
+                Some(order) => _ = self.tally.serve(&order),
+                None => self.on_command(height, command)?,
+            }
         }
         if let Some(Change::Plan { seats, .. }) = &batch.change
             && !self.ledger.borrow().may_wish(seats)
@@ -155,7 +212,7 @@ impl Oracle {
             let what = format!("{height} plans members that nobody honest wishes: {seats:?}");
             return Err(Broken::new("inv-B6", what));
         }
-        self.tip = self.tip.after(batch);
+        self.tip = self.tip.after(batch, value);
         let state: Rc<[u8]> = base::encode(&self.tally).into();
         self.states.push(digest_of(&state));
         self.ledger.borrow_mut().on_decided(self.tip.clone(), || state);
@@ -271,7 +328,7 @@ impl Oracle {
             evidence,
             ..
         } = member.life().replica.sizes();
-        let count = 2 * self.tip.seats.len();
+        let count = 2 * self.tip.seats.len().max(member.life().replica.members().list().len());
         let bounds = [
             (held, 2 * settings.held_max, "outputs"),
             (pending, settings.pending_count_max, "commands"),
@@ -302,9 +359,6 @@ impl Oracle {
         world: &World<Party<T>>,
         height: u64,
     ) -> Result<(), Broken> {
-        if self.ledger.borrow().is_at_a_liars_mercy() {
-            return Ok(());
-        }
         for node in world.nodes() {
             if let Some(customer) = world.actor(node).customer().filter(|one| one.is_waiting()) {
                 let what = format!("{node} waits for its order {}", customer.number());
@@ -360,9 +414,14 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
         let may_be_wrong = world.actor(node).member().is_some_and(Member::may_be_wrong);
         for note in world.notes() {
             match note {
-                Note::State { .. } | Note::Installed { .. } if may_be_wrong => {}
+                Note::State { .. } | Note::Installed { is_shown: false, .. } if may_be_wrong => {}
+                // One who is two can have shown it others who know what was never decided.
+                Note::Installed { .. } if may_be_wrong && !self.counts_as_shown() => {}
                 Note::Decided { height, batch, value } => {
-                    self.on_decided(world.now(), node, *height, batch, *value)?;
+                    let is_founder_honest = !self.ledger.borrow().has_lying_founder();
+                    if is_founder_honest || self.counts(world, node, batch, *value)? {
+                        self.on_decided(world.now(), node, *height, batch, *value)?;
+                    }
                 }
                 Note::State { tip, state } => {
                     let is_adrift = world.actor(node).member().is_some_and(Member::is_adrift);
@@ -371,7 +430,7 @@ impl<T: Tamper> Checker<Party<T>> for Oracle {
                         self.check_state(node, tip, *state)?;
                     }
                 }
-                Note::Installed { tip, state } => {
+                Note::Installed { tip, state, .. } => {
                     self.check_state(node, tip, *state)?;
                 }
                 Note::Voted(vote) => self.on_voted(node, vote)?,

@@ -95,7 +95,7 @@ pub(crate) fn play(plan: &Plan, rng: &mut Rng, tamper: &impl Tamper, lines_max: 
     outcome.marks.pass_many(BELIEVED, oracle.believed);
     outcome.marks.pass_many(DECIDED, oracle.height());
     outcome.marks.pass_if(!plan.liars.is_empty(), "somebody lies");
-    outcome.marks.pass_if(plan.circles.len() > 1, GREW);
+    outcome.marks.pass_if(plan.circles.len() > 2, GREW);
     if plan.is_timed {
         outcome.longest = oracle.leading.longest().clone();
     }
@@ -137,7 +137,11 @@ fn perform<T: Tamper>(
     world.run_until(end_at - PROGRESS_MAX / 2, oracle)?;
     // Liars may have something decided at any moment; what was decided by now is known to all at the end.
     let height = oracle.height();
+    let is_settled = oracle.is_settled();
     world.run_until(end_at, oracle)?;
+    if !is_settled {
+        return Ok(());
+    }
     oracle.judge_end(world, height).map_err(|broken| Violation { broken, at: end_at })?;
     if plan.liars.is_empty() {
         // What was late before the faults ended may still be on its way.
@@ -209,9 +213,12 @@ impl Plan {
         let circles = draw_circles(rng);
         let count = circles.iter().map(BTreeSet::len).max().unwrap_or(0);
         let is_real = rng.chance(0.015);
-        let liars = if rng.chance(0.4) { 0 } else { 1 + rng.index(liars_max(count)) };
+        let liars = if rng.chance(0.35) { 0 } else { 1 + rng.index(liars_max(count)) };
         let liars = draw_liars(&circles, liars, rng);
-        let leaks = !liars.is_empty() && rng.chance(0.3);
+        // While a founder that is two helps nobody to a quorum, whoever thinks that none is left is right.
+        let founder = Plan::founder(&circles).and_then(|founder| liars.get(&founder));
+        let is_founder_two = founder.is_some_and(|(lies, _)| lies.contains(&Lie::Twins));
+        let leaks = !liars.is_empty() && !is_founder_two && rng.chance(0.3);
         let settings = draw_settings(rng);
         let pace = Duration::from_millis(*rng.pick(&[50, 300, 2_000]));
         let patience = Duration::from_millis(300 + rng.below(1_000));
@@ -276,7 +283,10 @@ impl Plan {
             true => BTreeSet::from([Lie::Twins]),
             false => BTreeSet::from([Lie::Twins, *rng.pick(&Lie::ALL)]),
         };
-        let liar = Node(rng.below(4) as u16);
+        // Or whoever was alone at first is two, from the first moment on.
+        let is_founded = rng.chance(0.3);
+        let liar = Node(if is_founded { 0 } else { rng.below(4) as u16 });
+        let circles = if is_founded { vec![nodes(0..1), nodes(0..4)] } else { vec![nodes(0..4)] };
         let faults = Faults {
             latency_max: Duration::from_millis(10),
             late_max: Duration::from_millis(500),
@@ -292,7 +302,7 @@ impl Plan {
             faults,
             settings,
             count: 4,
-            circles: vec![nodes(0..4)],
+            circles,
             liars: BTreeMap::from([(liar, (lies, *rng.pick(&[0.3, 1.0])))]),
             drifter: None,
             habits: vec![Habit { pace, patience }; 2],
@@ -309,13 +319,26 @@ impl Plan {
         }
     }
 
+    /// Who is alone at first, if somebody is.
+    fn founder(circles: &[BTreeSet<Node>]) -> Option<Node> {
+        circles[0].first().copied().filter(|_| circles[0].len() == 1)
+    }
+
+    /// Whether that one is two.
+    fn is_founder_two(&self) -> bool {
+        let founder = Plan::founder(&self.circles);
+        let lies = founder.and_then(|founder| self.liars.get(&founder));
+        lies.is_some_and(|(lies, _)| lies.contains(&Lie::Twins))
+    }
+
     pub(crate) fn build<T: Tamper>(&self, rng: &mut Rng, tamper: &T) -> (World<Party<T>>, Oracle) {
         let safe = Safe::new(self.count, self.is_real, rng);
         let keys = (0..self.count).map(|n| safe.key(n)).collect();
         let state = base::encode(&Tally::default()).into();
         // Who drifts is at fault as well.
         let liars = self.liars.keys().copied().chain(self.drifter).collect();
-        let ledger: Shared = Ledger::new(self.circles.clone(), keys, state, liars);
+        let ledger: Shared =
+            Ledger::new(self.circles.clone(), keys, state, liars, self.is_founder_two());
         let first = tamper.first(ledger.borrow().tip.clone());
         ledger.borrow_mut().tip = first.clone();
         let customers = (0..self.habits.len()).map(|n| ((self.count + n) as u16, rng.next_u64()));
@@ -380,7 +403,7 @@ pub(crate) fn nodes(numbers: std::ops::Range<u16>) -> BTreeSet<Node> {
 
 /// Four machines or seven; or one that becomes four, seven, and some four of these.
 fn draw_circles(rng: &mut Rng) -> Vec<BTreeSet<Node>> {
-    match *rng.pick(&[4, 4, 4, 4, 4, 4, 7, 7, 1, 1]) {
+    match *rng.pick(&[4, 4, 4, 4, 4, 7, 7, 1, 1, 1, 1]) {
         1 => {
             let mut last: Vec<Node> = nodes(0..7).into_iter().collect();
             rng.shuffle(&mut last);
@@ -401,8 +424,8 @@ fn draw_liars(
     let all: BTreeSet<Node> = circles.iter().flatten().copied().collect();
     let mut order: Vec<Node> = all.into_iter().collect();
     rng.shuffle(&mut order);
-    let founder = circles[0].first().copied().filter(|_| circles[0].len() == 1);
-    if founder.is_some() && rng.chance(0.6) {
+    let founder = Plan::founder(circles);
+    if founder.is_some() && rng.chance(0.8) {
         order.sort_by_key(|node| founder != Some(*node));
     }
     let mut liars = BTreeSet::new();
@@ -418,10 +441,10 @@ fn draw_liars(
     let liars = liars.into_iter().map(|node| {
         let mut lies: BTreeSet<Lie> = (0..=rng.index(4)).map(|_| *rng.pick(&Lie::ALL)).collect();
         if founder == Some(node) {
-            // Two that are alone would be two groups.
-            lies.remove(&Lie::Twins);
-            if rng.chance(0.7) {
-                lies.insert(Lie::Forge);
+            for (lie, often) in [(Lie::Forge, 0.5), (Lie::Twins, 0.3)] {
+                if rng.chance(often) {
+                    lies.insert(lie);
+                }
             }
         }
         (node, (lies, *rng.pick(&[0.05, 0.3, 1.0])))

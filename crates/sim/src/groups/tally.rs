@@ -9,6 +9,9 @@ use super::notary::keyed;
 
 const CHAIN: Domain = Domain::new("simulated tally v1");
 
+/// Whose orders are whims: no customer's.
+const WHIM: u16 = u16::MAX;
+
 /// What a customer wants. Its tag shows that it does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Order {
@@ -28,6 +31,12 @@ impl Order {
     /// One that nobody wants.
     pub(crate) fn invented(rng: &mut Rng) -> Vec<u8> {
         base::encode(&Order::new(4, 1 + rng.below(20), 666, rng.next_u64()))
+    }
+
+    /// The next one that whoever is alone likes to serve.
+    pub(crate) fn whim(tally: &Tally, rng: &mut Rng) -> Order {
+        let number = tally.last.get(&WHIM).map_or(0, |(number, _)| *number);
+        Order::new(WHIM, number + 1, rng.below(1_000) as u32, 0)
     }
 
     /// Whether the customer with this secret wants it.

@@ -12,7 +12,7 @@ use lease::{
 };
 
 use super::super::{Command, Directory, Policy, Settings, Users};
-use super::world::{World, users};
+use super::world::{DIGEST, World, users};
 use crate::{
     actor::Actor,
     charge::Quota,
@@ -324,7 +324,7 @@ fn absurd_sizes_are_refused() {
 fn bytes_that_others_have_changed_or_have_open_are_not_kept() {
     let mut world = world();
     let file = world.find("mine");
-    let keep = |is_live| Act::Keep { file: file.clone(), version: 1, is_live };
+    let keep = |is_live| Act::Keep { file: file.clone(), version: 1, is_live, digest: None };
     let live = Content { size: 1, is_live: true, ..Content::default() };
     let live = Act::SetContent { file: file.clone(), content: live };
     check(&mut world, operation(live), Refusal::Senseless);
@@ -338,6 +338,46 @@ fn bytes_that_others_have_changed_or_have_open_are_not_kept() {
     world.need(LIAR, Kind::Read, &Field::Access.of(&file));
     world.need(LIAR, Kind::OtherRead, &Field::Handles.of(&file));
     check(&mut world, operation(keep(true)), Refusal::Sharing);
+}
+
+#[test]
+fn a_small_content_without_a_hash_is_refused_unless_there_is_nobody_else() {
+    let tell = |file: &FileId, size, digest| {
+        let content = Content { size, digest, ..Content::default() };
+        Act::SetContent { file: file.clone(), content }
+    };
+    let keep = |file: &FileId, is_live, digest| {
+        let file = file.clone();
+        Act::Keep { file, version: 2, is_live, digest }
+    };
+    let ready = |world: &mut World, file: &FileId| {
+        world.need(LIAR, Kind::Write, &Field::Whole.of(file));
+        world.need(LIAR, Kind::OtherRead, &Field::Handles.of(file));
+    };
+    let mut world = world();
+    let file = world.find("mine");
+    for size in [1, Content::SMALL_MAX] {
+        ready(&mut world, &file);
+        check(&mut world, operation(tell(&file, size, None)), Refusal::Senseless);
+    }
+    ready(&mut world, &file);
+    for (size, digest) in [(0, None), (Content::SMALL_MAX + 1, None), (5, Some(DIGEST))] {
+        assert_eq!(world.act(LIAR, &Actor::ROOT, tell(&file, size, digest)), Ok(()), "{size}");
+    }
+    // Nor is there a way round: of bytes that change without a word nothing is said until they do no more.
+    check(&mut world, operation(keep(&file, false, None)), Refusal::Senseless);
+    ready(&mut world, &file);
+    check(&mut world, operation(keep(&file, true, Some(DIGEST))), Refusal::Senseless);
+    ready(&mut world, &file);
+    assert_eq!(world.act(LIAR, &Actor::ROOT, keep(&file, true, None)), Ok(()));
+    check(&mut world, operation(keep(&file, false, None)), Refusal::Senseless);
+    ready(&mut world, &file);
+    assert_eq!(world.act(LIAR, &Actor::ROOT, keep(&file, false, Some(DIGEST))), Ok(()));
+
+    let mut alone = World::new(1);
+    alone.script("1 create / own");
+    let own = alone.find("own");
+    assert_eq!(alone.act(1, &Actor::ROOT, tell(&own, 5, None)), Ok(()));
 }
 
 /// The liar acts for user 7 alone, and has a file of user 5 that it wrote before.
@@ -371,7 +411,7 @@ fn by_seven(act: Act) -> Operation {
 fn what_bytes_are_checked_by_goes_only_with_the_right_to_write_them() {
     for is_live in [true, false] {
         let (mut world, file) = limited();
-        let keep = Act::Keep { file, version: 9, is_live };
+        let keep = Act::Keep { file, version: 9, is_live, digest: None };
         check(&mut world, by_seven(keep), Refusal::Access);
     }
 }
@@ -562,7 +602,7 @@ fn acting_in_a_group_that_the_user_is_not_in_is_refused() {
     let act = Act::SetAttr { file: mine.clone(), changes };
     world.act(LIAR, &Actor::ROOT, act).unwrap();
     world.apply(Command::Admit { client: Client(LIAR), users: users(&[(7, &[7])]) });
-    let content = Content { size: 1, ..Content::default() };
+    let content = Content { size: 1, digest: Some(DIGEST), ..Content::default() };
     for (gid, groups) in [(20, vec![]), (7, vec![20]), (7, vec![7, 20])] {
         world.need(LIAR, Kind::Write, &Field::Whole.of(&mine));
         let act = Act::SetContent { file: mine.clone(), content: content.clone() };
@@ -820,7 +860,7 @@ fn the_group_refuses_what_is_beyond_a_users_share_and_grants_nothing_towards_it(
     }
     let mine = world.find("seven0");
     let grow = |allocated| {
-        let content = Content { size: 1, allocated, ..Content::default() };
+        let content = Content { size: 1, allocated, digest: Some(DIGEST), ..Content::default() };
         let act = Act::SetContent { file: mine.clone(), content };
         Operation { actor: Actor { uid: 7, gid: 7, groups: vec![] }, time: 1, act }
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 
-use base::{Duration, FileId, Instant, Machine};
+use base::{Digest, Duration, FileId, Instant, Machine};
 use lease::{
     Client, Field, Holder, Kind, Knowledge, Name, Scope, Terms, holder,
     message::{Upward, Want},
@@ -20,6 +20,9 @@ use crate::{
 };
 
 use super::super::{Command, Directory, Settings, Users};
+
+/// The hash of any bytes: nobody here has them.
+pub(super) const DIGEST: Digest = Digest::from_bytes([7; 32]);
 
 pub(super) struct World {
     pub(super) now: Instant,
@@ -288,7 +291,8 @@ impl World {
                 }
                 "write" => {
                     let size = words[3].parse().unwrap();
-                    let content = Content { size, allocated: size, ..Content::default() };
+                    let digest = Some(DIGEST);
+                    let content = Content { size, allocated: size, digest, ..Content::default() };
                     Act::SetContent { file: of(2), content }
                 }
                 "open" => {
@@ -349,10 +353,15 @@ impl World {
                 }
                 2 => {
                     let (size, allocated) = (rng.below(5_000), rng.below(5_000));
-                    let content = Content { size, allocated, ..Content::default() };
+                    let digest = rng.chance(0.9).then_some(DIGEST);
+                    let content = Content { size, allocated, digest, ..Content::default() };
                     Act::SetContent { file, content }
                 }
-                _ => Act::Keep { file, version: rng.below(10), is_live: rng.chance(0.7) },
+                _ => {
+                    let (version, is_live) = (rng.below(10), rng.chance(0.7));
+                    let digest = rng.chance(0.4).then_some(DIGEST);
+                    Act::Keep { file, version, is_live, digest }
+                }
             },
             _ => {
                 let hold = *rng.pick(&[None, Some(false), Some(true)]);
@@ -449,6 +458,10 @@ impl View for Sight<'_> {
                 Err(Stop::Missing(Missing { wants, ..Missing::default() }))
             }
         }
+    }
+
+    fn has_others(&self) -> bool {
+        self.directory.members.len() > 1
     }
 
     fn client(&self) -> Client {

@@ -188,7 +188,8 @@ impl Plain {
                 Act::SetContent { file: self.find(path), content }
             }
             "keep" | "leave" => {
-                Act::Keep { file: self.find(path), version: 1, is_live: verb == "keep" }
+                let (file, is_live) = (self.find(path), verb == "keep");
+                Act::Keep { file, version: 1, is_live, digest: None }
             }
             "lock" | "unlock" => {
                 let (mark, range) = word(3).split_at(1);
@@ -324,6 +325,10 @@ impl View for Plain {
 
     fn is_open_elsewhere(&mut self, file: &FileId) -> Result<bool, Stop> {
         Ok(self.open.contains(file))
+    }
+
+    fn has_others(&self) -> bool {
+        false
     }
 
     fn client(&self) -> Client {

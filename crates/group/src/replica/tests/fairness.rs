@@ -136,7 +136,8 @@ fn what_a_quorum_has_seen_before_is_not_refused_and_neither_is_anything_in_a_lat
     for (round, valid_round) in [(0, None), (1, None), (1, Some(0)), (2, None)] {
         let leader = number_of(round).unwrap();
         // Each is another one.
-        let batch = batch(leader, time + Duration::from_nanos(valid_round.map_or(0, |_| 1)));
+        let tip = world.members[&seat(insists)].replica.tip();
+        let batch = batch(tip, leader, time + Duration::from_nanos(valid_round.map_or(0, |_| 1)));
         let message = proposal(leader, round, valid_round, &batch);
         world.input(seat(insists), Input::Heard { from: seat(leader), message, is_fit: true });
     }

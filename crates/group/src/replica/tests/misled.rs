@@ -55,7 +55,7 @@ fn offer_forged(world: &mut World, tip: Tip) {
     let (height, bytes) = (tip.height, state.len() as u64);
     let summary = Summary { tip, state: digest_of_state(&state), bytes };
     let piece = Message::Piece { height, from: 0, bytes: state };
-    for message in [Message::Offer(summary), piece] {
+    for message in [Message::Offer(summary, None), piece] {
         let (from, is_fit) = (seat(LIAR), true);
         world.input(seat(NEWCOMER), Input::Heard { from, message, is_fit });
     }
@@ -178,8 +178,9 @@ fn an_honest_member_lets_go_of_nothing_because_the_first_one_says_that_others_si
     let mut world = grown(12);
     let height = 5;
     let change = Change::Enact { seats: vec![seat(LIAR), seat(7)], point: None, ready: Vec::new() };
-    let (time, commands) = (Instant::from_secs(9), Vec::new());
-    let batch = Batch { leader: seat(LIAR), time, commands, change: Some(change) };
+    let alone_now = Tip::first(vec![seat(LIAR)]).unwrap();
+    let time = Instant::from_secs(9);
+    let batch = Batch::after(&alone_now, seat(LIAR), time, Vec::new(), Some(change));
     let (round, step, value) = (0, Step::Precommit, batch.digest());
     let vote = Vote { height, round, step, value: Some(value), seat: seat(LIAR) };
     let seal = Ed25519::of(LIAR).seal(&vote.sealed_bytes(&charter().group));

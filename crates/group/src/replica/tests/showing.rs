@@ -34,7 +34,7 @@ fn misled(world: &mut World<Wax>, early: &Tip) {
     let (height, bytes) = (early.height, state.len() as u64);
     let summary = Summary { tip: early.clone(), state: digest_of_state(&state), bytes };
     let piece = Message::Piece { height, from: 0, bytes: state };
-    for message in [Message::Offer(summary), piece] {
+    for message in [Message::Offer(summary, None), piece] {
         let (from, is_fit) = (seat(LIAR), true);
         world.input(seat(NEWCOMER), Input::Heard { from, message, is_fit });
     }
@@ -145,12 +145,7 @@ fn a_member_does_not_vote_for_one_that_has_shown_what_it_has_not() {
         let change =
             Change::Enact { seats: seats.clone(), point: Some(point), ready: vec![(seat, seal)] };
         assert!(tip.admits(&change, tip.time, &world::group(), &Wax::of(1)));
-        let batch = Batch {
-            leader: tip.leader,
-            time: tip.time,
-            commands: Vec::new(),
-            change: Some(change),
-        };
+        let batch = Batch::after(&tip, tip.leader, tip.time, Vec::new(), Some(change));
         assert!(!world.members[&super::seat(1)].replica.has_seen(&batch));
     }
     world.run(Duration::from_secs(10));

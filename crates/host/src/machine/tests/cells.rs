@@ -374,12 +374,12 @@ fn who_is_not_let_in_is_told_why_and_so_are_the_people() {
             limits: crate::Limits::default(),
         };
         let network = crate::Network::start(settings, std::sync::Arc::new(Deaf)).unwrap();
-        let join = node::Join::new(certificate, node::Whereabouts::default(), key, 0);
-        let errand = base::encode(&crate::cell::Errand::Join(Box::new(join)));
-        let (_, answer) = network.ask_at(address_of(&one), errand, HOUR).unwrap();
-        match base::decode(&answer, 1 << 20).unwrap() {
-            crate::cell::Answer::Refused(why) => why,
-            crate::cell::Answer::Joined(_) => "joined".to_owned(),
+        let join = wire::Join::new(certificate, wire::Whereabouts::default(), key, 0);
+        let query = wire::encode(&wire::Query::Join(Box::new(join)));
+        let (_, answer) = network.ask_at(address_of(&one), query, HOUR).unwrap();
+        match wire::decode(&answer).unwrap() {
+            wire::Answer::Refused(why) => why,
+            wire::Answer::Joined(_) => "joined".to_owned(),
             other => panic!("{other:?}"),
         }
     };
@@ -450,7 +450,7 @@ fn a_machine_whose_certificate_expires_is_no_longer_let_in() {
 }
 
 /// The issuer's key is kept elsewhere from now on: there.
-fn put_away_issuer(home: &Home) -> Home {
+pub(super) fn put_away_issuer(home: &Home) -> Home {
     let kept = Home(home.0.with_extension("kept"));
     fs::create_dir_all(&kept.0).unwrap();
     fs::rename(home.0.join("issuer"), kept.0.join("issuer")).unwrap();
@@ -458,7 +458,7 @@ fn put_away_issuer(home: &Home) -> Home {
 }
 
 /// A machine with a certificate that ends soon, by the issuer of a machine that runs.
-fn join_briefly(first: &Home, name: &str) -> Home {
+pub(super) fn join_briefly(first: &Home, name: &str) -> Home {
     let home = Home::new(name);
     let code = code_of(first, &issuer_of(first, 1_000), 1_000, 1_000);
     Machine::join(&home.0, code.reveal(), ANYWHERE).unwrap();
@@ -466,7 +466,7 @@ fn join_briefly(first: &Home, name: &str) -> Home {
 }
 
 /// For how many years a machine still has a certificate, as another knows it.
-fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
+pub(super) fn years_left(seen_by: &Machine, key: &crate::Key) -> u64 {
     let machines = seen_by.standing().machines;
     let machine = machines.into_iter().find(|machine| machine.key == *key).unwrap();
     machine.expires.unwrap().saturating_sub(crate::cell::seconds_now()) / (364 * 86_400)

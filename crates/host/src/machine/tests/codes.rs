@@ -9,14 +9,14 @@ use std::{
 
 use base::SecretKey;
 use overlay::Power;
+use wire::{Answer, Query, Ticket};
 
 use super::{
     cells::{ANYWHERE, HOUR, found, join, members, until},
     *,
 };
 use crate::{
-    Asker, Lane, Limits, Network, NetworkSettings, Reception, Terms, Welcome,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership, Ticket},
+    Asker, Lane, Limits, Network, NetworkSettings, Reception, Terms, Welcome, cell::Membership,
 };
 
 /// Somebody who has heard everything that was handed over with a code, and pretends to be at its end.
@@ -36,12 +36,12 @@ impl Reception for Pretender {
     }
 
     fn on_ask(&self, _: &Asker, bytes: Vec<u8>, _: &dyn Fn() -> bool) -> Vec<u8> {
-        match base::decode(&bytes, ANSWER_BYTES_MAX).unwrap() {
-            Errand::Invited(_) => self.network.ask_at(self.honest, bytes, HOUR).unwrap().1,
-            Errand::Join(_) => {
+        match wire::decode(&bytes).unwrap() {
+            Query::Invited(_) => self.network.ask_at(self.honest, bytes, HOUR).unwrap().1,
+            Query::Join(_) => {
                 let client = lease::Client(7);
                 let ticket = Ticket { client, machines: Vec::new(), users: None };
-                base::encode(&Answer::Joined(Box::new(ticket)))
+                wire::encode(&Answer::Joined(Box::new(ticket)))
             }
             _ => Vec::new(),
         }

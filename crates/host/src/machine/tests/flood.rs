@@ -24,13 +24,11 @@ use directory::message::{Ask, Needs, Request};
 use group::{Ed25519, Message as Words, Notary as _, Sealable as _};
 use lease::message::{Up, Upward};
 use rustix::time::{ClockId, clock_gettime};
-use wire::{Message, Said};
+use wire::{About, Message, Query, Said};
 
 use super::{cells::*, *};
 use crate::{
-    Asker, Lane, Limits, Network, NetworkSettings, Reception, Welcome,
-    cell::{Errand, Membership},
-    key,
+    Asker, Lane, Limits, Network, NetworkSettings, Reception, Welcome, cell::Membership, key,
 };
 
 /// Where the machine lives that floods.
@@ -127,7 +125,7 @@ struct Flooder {
     membership: Membership,
     key: SecretKey,
     victims: Vec<PublicKey>,
-    /// Frames that were taken to be sent, and errands that were answered.
+    /// Frames that were taken to be sent, and queries that were answered.
     sent: AtomicU64,
 }
 
@@ -162,9 +160,9 @@ impl Flooder {
     /// Asks one of them again and again to be let in.
     fn ask(&self, victim: &PublicKey, is_over: &AtomicBool) {
         let join = self.membership.own_join(&self.key);
-        let errand = base::encode(&Errand::Join(Box::new(join)));
+        let query = wire::encode(&Query::Join(Box::new(join)));
         while !is_over.load(Ordering::Relaxed) {
-            match self.network.ask(victim, errand.clone(), Duration::from_secs(2)) {
+            match self.network.ask(victim, query.clone(), Duration::from_secs(2)) {
                 Ok(_) => _ = self.sent.fetch_add(1, Ordering::Relaxed),
                 Err(_) => thread::park_timeout(Duration::from_millis(10)),
             }
@@ -173,11 +171,13 @@ impl Flooder {
 
     /// Sends all that its outboxes take.
     fn send(&self, is_over: &AtomicBool) {
-        let words = |words: Words| wire::seal(&Message::Member(Box::new(words)));
+        let about = self.about();
+        let words = |words: Words| about.encode(Message::Member(Box::new(words)));
         let noise = |count: usize| {
-            let mut bytes = vec![0xff; count];
-            bytes[..2].copy_from_slice(&wire::VERSION.to_le_bytes());
-            bytes[2] = 2;
+            // It begins like something for a member.
+            let mut bytes = words(Words::Hello { nonce: 0 });
+            bytes.truncate(bytes.len() - 9);
+            bytes.resize(count, 0xff);
             bytes
         };
         let mut number = u64::from(std::process::id()) << 32;
@@ -206,6 +206,10 @@ impl Flooder {
         }
     }
 
+    fn about(&self) -> About {
+        About { group: self.membership.group(), epoch: self.membership.roll.epoch }
+    }
+
     /// Something new to decide, with about so many bytes.
     fn wish(&self, number: u64, bytes: usize) -> Vec<u8> {
         let (client, group) = (self.membership.client, self.membership.group());
@@ -218,7 +222,7 @@ impl Flooder {
         let request = Request { lease, ask };
         let said = Said { client, request: &request };
         let seal = Ed25519::new(self.key.clone()).seal(&said.sealed_bytes(&group));
-        wire::seal(&Message::Sealed(request, seal))
+        self.about().encode(Message::Sealed(request, seal))
     }
 }
 

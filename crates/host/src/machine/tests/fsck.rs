@@ -20,7 +20,8 @@ fn write(machine: &Machine, directory: &FileId, name: &str, bytes: &[u8]) -> u64
     machine.content().put(record.serial, bytes).unwrap();
     let home = machine.neighbours().can_be().then(|| machine.desk().me());
     let (size, version) = (bytes.len() as u64, machine.desk().version());
-    let content = Content { size, allocated: size, home, version, digest: None, is_live: false };
+    let digest = Some(crate::Neighbours::digest(bytes));
+    let content = Content { size, allocated: size, home, version, digest, is_live: false };
     do_it(machine, Act::SetContent { file: entry.file, content });
     record.serial
 }

@@ -5,14 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use wire::{Answer, Query, Whom};
+
 use super::{
     cells::{ANYWHERE, HOUR, found, join, key_of, members, until},
     *,
 };
-use crate::{
-    Key, Lookout,
-    cell::{ANSWER_BYTES_MAX, Answer, Errand, Membership, Whom},
-};
+use crate::{Key, Lookout, cell::Membership};
 
 /// Within this nobody has to do with a machine any more that was sent away.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -21,9 +20,9 @@ const SERIAL: u64 = 77_777;
 /// Whether a machine gives another the bytes that it has.
 fn is_served(asker: Option<&Lookout>, by: Key) -> bool {
     let file = base::FileId::ROOT;
-    let errand = base::encode(&Errand::Read { serial: SERIAL, file, offset: 0, length: 5 });
-    let answer = asker.and_then(|asker| asker.ask(&by.0, errand, Duration::from_secs(2)));
-    let answer = answer.map(|bytes| base::decode(&bytes, ANSWER_BYTES_MAX).unwrap());
+    let query = wire::encode(&Query::Read { serial: SERIAL, file, offset: 0, length: 5 });
+    let answer = asker.and_then(|asker| asker.ask(&by.0, query, Duration::from_secs(2)));
+    let answer = answer.map(|bytes| wire::decode(&bytes).unwrap());
     matches!(answer, Some(Answer::Bytes(bytes)) if bytes == b"bytes")
 }
 

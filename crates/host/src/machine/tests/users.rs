@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use client::Failure;
 use directory::{Refusal, operation::Changes, record::Content};
 use overlay::{Invitation, Patrons, Profile, Terms, UserName};
-
-use crate::cell::{Answer, Deed, Errand};
+use wire::{Answer, Io, Query};
 
 use super::{
     cells::{ANYWHERE, HOUR, until},
@@ -236,8 +235,8 @@ fn write(
 
 /// What a machine is told that asks another for bytes, whoever may read them.
 fn read(machine: &Machine, home: &Machine, (file, serial): &(FileId, u64)) -> Answer {
-    let errand = Errand::Read { serial: *serial, file: file.clone(), offset: 0, length: 8 };
-    machine.neighbours().ask_raw(home.desk().me(), &errand)
+    let query = Query::Read { serial: *serial, file: file.clone(), offset: 0, length: 8 };
+    machine.neighbours().ask_raw(home.desk().me(), &query)
 }
 
 fn change(machine: &Machine, file: &FileId, changes: Changes) {
@@ -262,15 +261,16 @@ fn bytes_are_given_only_to_machines_that_act_for_somebody_who_may_read_them() {
     let disguised = (open.0.clone(), secret.1);
     assert_eq!(read(&two, &one, &disguised), Answer::Denied, "the number of another file");
     let (file, serial) = open.clone();
-    let deed = Deed::Read { offset: 0, length: 8 };
-    for errand in [
-        Errand::Read { serial, file: file.clone(), offset: 0, length: 8 },
-        Errand::Find(serial),
-        Errand::Look(file.clone()),
-        Errand::Do { serial, file, who: (0, 0), deed },
+    let io = Io::Read { offset: 0, length: 8 };
+    let group = crate::cell::Membership::read(&first.0).unwrap().group();
+    for query in [
+        Query::Read { serial, file: file.clone(), offset: 0, length: 8 },
+        Query::Find { group, serial },
+        Query::Look(file.clone()),
+        Query::Io { serial, file, who: (0, 0), io },
     ] {
-        let answer = three.neighbours().ask_raw(one.desk().me(), &errand);
-        assert_eq!(answer, Answer::Denied, "nobody acts there: {errand:?}");
+        let answer = three.neighbours().ask_raw(one.desk().me(), &query);
+        assert_eq!(answer, Answer::Denied, "nobody acts there: {query:?}");
     }
     // Who may read it changes, and what is said of it is no older than a moment.
     let mode = |mode| Changes { mode: Some(mode), ..Changes::default() };
@@ -301,7 +301,8 @@ fn a_home_without_a_vote_asks_those_who_have_one_who_may_read() {
     assert_eq!(read(&three, &two, &hers), Answer::Denied);
     until("the superuser may read all", || read(&one, &two, &hers) == bytes());
     // An honest machine is told the same, and says so.
-    let content = Content { size: 8, home: Some(two.desk().me()), ..Content::default() };
+    let (home, digest) = (Some(two.desk().me()), Some(crate::Neighbours::digest(b"precious")));
+    let content = Content { size: 8, home, digest, ..Content::default() };
     let fetch = |(file, serial): &(FileId, u64)| {
         three.neighbours().fetch((*serial, file), &content, |_| Ok(())).map_err(|e| e.to_string())
     };

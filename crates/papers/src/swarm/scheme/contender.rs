@@ -13,6 +13,8 @@ pub enum Contender {
     LogN,
     /// K13.
     Proportion,
+    /// K13 where machines make servers as long as they have room for one more.
+    Eager,
     /// K14.
     Transfer,
     /// K15.
@@ -50,6 +52,7 @@ impl Contender {
             Contender::None => "none",
             Contender::LogN => "log-n",
             Contender::Proportion => "proportion",
+            Contender::Eager => "eager",
             Contender::Transfer => "transfer",
             Contender::Threshold => "threshold",
             Contender::KChoices(policy) if policy.is_active && policy.is_farsighted => "farsighted",
@@ -64,6 +67,7 @@ impl Contender {
             Contender::None => Box::new(None),
             Contender::LogN => Box::new(LogN::new(machines)),
             Contender::Proportion => Box::new(Proportion::default()),
+            Contender::Eager => Box::new(Proportion { is_eager: true, ..Proportion::default() }),
             Contender::Transfer => Box::new(Transfer::default()),
             Contender::Threshold => Box::new(Threshold::default()),
             Contender::KChoices(policy) => Box::new(KChoices::new(policy)),

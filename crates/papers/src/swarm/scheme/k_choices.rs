@@ -15,6 +15,8 @@ pub struct KChoices {
     offers: Vec<(u32, Exchange)>,
     /// Counts of what each class of machines has done; see [`KChoices::on_action`].
     listener: Option<Listener>,
+    /// See [`KChoices::counting_moves`].
+    counts_moves: bool,
 }
 
 /// What a machine has done of its own accord.
@@ -33,7 +35,13 @@ type Listener = Box<dyn FnMut(&Network, MachineId, Action) + Send>;
 impl KChoices {
     /// Balances by this policy.
     pub fn new(policy: Policy) -> KChoices {
-        KChoices { policy, restless: Vec::new(), offers: Vec::new(), listener: None }
+        KChoices {
+            policy,
+            restless: Vec::new(),
+            offers: Vec::new(),
+            listener: None,
+            counts_moves: false,
+        }
     }
 
     /// Tells somebody of each action, for tables by class of capacity.
@@ -43,6 +51,12 @@ impl KChoices {
     ) -> KChoices {
         self.listener = Some(Box::new(listener));
         self
+    }
+
+    /// K8 to the letter: a machine makes or gives up a server after more *moves* than it has servers. The product
+    /// counts checks, whether a move came of them or not.
+    pub fn counting_moves(self) -> KChoices {
+        KChoices { counts_moves: true, ..self }
     }
 
     fn tell(&mut self, network: &Network, machine: MachineId, action: Action) {
@@ -103,18 +117,20 @@ impl KChoices {
         }
     }
 
-    fn relocate(&mut self, network: &mut Network, machine: MachineId, server: ServerId) {
-        let Some(going) = self.going(network, machine, server) else { return };
+    /// Takes a server elsewhere if that gains enough; whether it did.
+    fn relocate(&mut self, network: &mut Network, machine: MachineId, server: ServerId) -> bool {
+        let Some(going) = self.going(network, machine, server) else { return false };
         self.survey(network, machine, Some(server));
         let standing = network.standing(&self.policy, machine);
         let offers = self.offers.iter().copied();
-        let Some(choice) = self.policy.choose_move(standing, &going, offers) else { return };
+        let Some(choice) = self.policy.choose_move(standing, &going, offers) else { return false };
         let position = network.position(machine, choice.index);
         network.leave_apart(server, self.policy.seen(network.load(server)));
         let stood = network.stand(machine, position, Some(choice.index), choice.load);
         assert!(stood.is_some(), "a free position was offered");
         network.tally.moves += 1;
         self.tell(network, machine, Action::Move);
+        true
     }
 }
 
@@ -147,6 +163,7 @@ impl Scheme for KChoices {
         }
         let standing = network.standing(&self.policy, machine);
         let count = network.machine(machine).servers.len() as u32;
+        let before = self.restless[at];
         match self.restless[at].check(&self.policy, &standing, count) {
             Step::Rest => {}
             Step::Create => self.create(network, machine),
@@ -155,8 +172,11 @@ impl Scheme for KChoices {
                 let servers = network.machine(machine).servers.iter();
                 let works = servers.filter_map(|s| Some((network.index(*s)?, network.work(*s))));
                 let picked = pick.choose(works);
-                if let Some(server) = picked.and_then(|i| server_at(network, machine, i)) {
-                    self.relocate(network, machine, server);
+                let server = picked.and_then(|index| server_at(network, machine, index));
+                let has_moved =
+                    server.is_some_and(|server| self.relocate(network, machine, server));
+                if self.counts_moves && !has_moved {
+                    self.restless[at] = before;
                 }
             }
         }

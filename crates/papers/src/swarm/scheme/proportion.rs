@@ -15,11 +15,21 @@ pub struct Proportion {
     pub upper: f64,
     /// Below this part of its capacity a machine has too little to do.
     pub lower: f64,
+    /// Whether a machine makes a server wherever it would not have too much to do with one more, and not only where it
+    /// has too little. The paper's second condition says nothing after the first, if that is taken by the word: who
+    /// does less than a twentieth never comes to the upper bound with one server more.
+    pub is_eager: bool,
 }
 
 impl Default for Proportion {
     fn default() -> Proportion {
-        Proportion { capacity_each: 100.0, servers_max: 128, upper: 0.95, lower: 0.05 }
+        Proportion {
+            capacity_each: 100.0,
+            servers_max: 128,
+            upper: 0.95,
+            lower: 0.05,
+            is_eager: false,
+        }
     }
 }
 
@@ -39,7 +49,7 @@ impl Scheme for Proportion {
                 network.leave(server);
                 network.tally.destroys += 1;
             }
-        } else if work < self.lower * state.capacity
+        } else if (self.is_eager || work < self.lower * state.capacity)
             && work + work / count.max(1) as f64 <= upper
             && count < self.servers_max
         {

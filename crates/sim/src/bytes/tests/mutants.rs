@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use content::{Look, Need, Next, Regain, Settle};
+use content::{Need, Next, Regain, Settle};
 use directory::record::Content;
 
 use super::super::{
@@ -102,8 +102,8 @@ fn whoever_throws_away_what_others_overtook_is_caught() {
     #[derive(Clone)]
     struct Careless;
     impl Tamper for Careless {
-        fn look(&self, look: Look) -> Look {
-            if look == Look::Aside { Look::Drop } else { look }
+        fn keeps(&self) -> bool {
+            false
         }
     }
     catch(&Careless, &["inv-B7"]);

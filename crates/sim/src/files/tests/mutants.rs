@@ -14,7 +14,7 @@ use lease::{
     message::{Down, Return, Up},
 };
 use node::Order;
-use wire::Message;
+use wire::{Frame, Message};
 
 use crate::files::{
     run::run_tampered,
@@ -41,20 +41,20 @@ fn catch(tamper: &impl Tamper, by: &[&str]) {
 }
 
 fn with_request(bytes: Vec<u8>, change: impl FnOnce(&mut Request)) -> Vec<u8> {
-    match wire::open(&bytes) {
-        Ok(Message::Request(mut request)) => {
+    match wire::decode(&bytes) {
+        Ok(Frame::Group(about, Message::Request(mut request))) => {
             change(&mut request);
-            wire::seal(&Message::Request(request))
+            about.encode(Message::Request(request))
         }
         _ => bytes,
     }
 }
 
 fn with_response(bytes: Vec<u8>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
-    match wire::open(&bytes) {
-        Ok(Message::Response(mut response)) => {
+    match wire::decode(&bytes) {
+        Ok(mut response) => {
             change(&mut response);
-            wire::seal(&Message::Response(response))
+            wire::encode(&response)
         }
         _ => bytes,
     }
@@ -150,7 +150,7 @@ fn a_client_that_gives_back_before_it_has_pushed_is_caught() {
     }
     impl Tamper for Early {
         fn outward(&mut self, bytes: Vec<u8>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-            let Ok(Message::Request(request)) = wire::open(&bytes) else {
+            let Ok(Frame::Group(_, Message::Request(request))) = wire::decode(&bytes) else {
                 return (vec![bytes], vec![]);
             };
             let Some(Ask::Batch { number, .. }) = request.ask else {
@@ -163,10 +163,9 @@ fn a_client_that_gives_back_before_it_has_pushed_is_caught() {
                 body: Down::Renewed,
             };
             let answer = Some(Answer::Applied { number, refused: None });
-            let forged =
-                Message::Response(Response { lease, values: vec![], applied: number, answer });
+            let forged = Response { lease, values: vec![], applied: number, answer };
             let sent = std::mem::replace(&mut self.late, vec![bytes]);
-            (sent, vec![wire::seal(&forged)])
+            (sent, vec![wire::encode(&forged)])
         }
     }
     catch(&Early { late: vec![] }, &["durable", "witness", "inv-N1", "never refused"]);
@@ -199,7 +198,7 @@ fn a_group_that_grants_before_it_has_a_lease_back_is_caught() {
     }
     impl Tamper for Impatient {
         fn downward(&mut self, to: Client, bytes: Vec<u8>) -> Vec<Vec<u8>> {
-            if let Ok(Message::Response(response)) = wire::open(&bytes)
+            if let Ok(response) = wire::decode::<Response>(&bytes)
                 && let Down::Recall(recalls) = response.lease.body
             {
                 let returns = recalls.into_iter().map(|recall| Return {
@@ -305,8 +304,8 @@ fn a_client_that_is_deaf_to_the_end_of_its_session_is_caught() {
     struct Deaf;
     impl Tamper for Deaf {
         fn inward(&mut self, bytes: Vec<u8>) -> Option<Vec<u8>> {
-            match wire::open(&bytes) {
-                Ok(Message::Response(response)) if response.lease.body == Down::Lost => None,
+            match wire::decode(&bytes) {
+                Ok(Response { lease, .. }) if lease.body == Down::Lost => None,
                 _ => Some(bytes),
             }
         }

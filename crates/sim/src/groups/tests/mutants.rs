@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, rc::Rc};
 
 use base::Duration;
-use group::{Doubt, Message, Record, Seat, Settings};
+use group::{Change, Decision, Doubt, Lineage, Message, Record, Seat, Settings};
 
 use crate::groups::{
     disk::{Disk, Entry},
@@ -162,7 +162,7 @@ fn a_member_that_takes_a_state_from_anybody_is_caught() {
     impl Tamper for Trusting {
         fn inward(&mut self, from: Seat, message: Message, all: &[Seat]) -> Vec<(Seat, Message)> {
             let mut heard = vec![(from, message.clone())];
-            if matches!(message, Message::Offer(_)) {
+            if matches!(message, Message::Offer(..)) {
                 let others = all.iter().filter(|seat| **seat != from);
                 heard.extend(others.map(|seat| (*seat, message.clone())));
             }
@@ -215,7 +215,7 @@ fn a_member_that_does_not_tell_decisions_is_caught() {
     struct Silent;
     impl Tamper for Silent {
         fn outward(&mut self, message: &Message) -> bool {
-            !matches!(message, Message::Decisions(_) | Message::Offer(_))
+            !matches!(message, Message::Decisions(_) | Message::Offer(..))
         }
     }
     catch(&Silent, &["inv-B5"]);
@@ -291,4 +291,26 @@ fn a_member_that_obeys_a_rescue_at_once_is_caught() {
         }
     }
     catch(&Obedient, &["inv-B5", "inv-B7"]);
+}
+
+#[test]
+fn a_member_that_counts_the_vouchers_of_an_older_roll_though_it_was_shown_a_newer_one_is_caught() {
+    #[derive(Clone)]
+    struct Backward;
+    impl Tamper for Backward {
+        fn inward(&mut self, from: Seat, message: Message, _: &[Seat]) -> Vec<(Seat, Message)> {
+            let is_change = |one: &Decision| matches!(one.batch.change, Some(Change::Enact { .. }));
+            match message {
+                Message::Offer(mut summary, proof) => {
+                    summary.tip.lineage = Lineage::default();
+                    vec![(from, Message::Offer(summary, proof))]
+                }
+                Message::Decisions(all) if !all.is_empty() && all.iter().all(is_change) => {
+                    Vec::new()
+                }
+                message => vec![(from, message)],
+            }
+        }
+    }
+    catch(&Backward, &["inv-B3"]);
 }

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::{About, Message, Said, Word};
 use base::{Duration, Instant, PublicKey};
 use directory::message::Request;
 use group::{Charter, Decision, Notary, Roll, Sealable as _, Seat, Trust};
-use wire::{Message, Said, Word};
 
 /// A client's side of a group of several.
 #[derive(Debug)]
@@ -57,11 +57,21 @@ impl<N: Notary> Ear<N> {
         self.leader
     }
 
+    /// Its group, and since when it knows these members.
+    fn about(&self) -> About {
+        About { group: self.charter.group, epoch: self.trust.epoch() }
+    }
+
+    /// "Who has come to sit there since?"
+    pub fn whose(&self) -> Vec<u8> {
+        self.about().encode(Message::Whose)
+    }
+
     /// A request as members want it.
     pub fn seal(&self, request: Request) -> Vec<u8> {
         let said = Said { client: self.client, request: &request };
         let seal = self.notary.seal(&said.sealed_bytes(&self.charter.group));
-        wire::seal(&Message::Sealed(request, seal))
+        self.about().encode(Message::Sealed(request, seal))
     }
 
     /// Tells whom it may concern something that is sealed, and asks who sits there if that is in doubt.
@@ -72,7 +82,7 @@ impl<N: Notary> Ear<N> {
         if !(is_unanswered || is_behind) {
             return out.push((self.leader, bytes));
         }
-        let whose = wire::seal(&Message::Whose(self.trust.epoch()));
+        let whose = self.whose();
         for seat in self.trust.seats().list() {
             out.push((*seat, bytes.clone()));
             out.push((*seat, whose.clone()));
@@ -85,11 +95,15 @@ impl<N: Notary> Ear<N> {
         self.unanswered_since.is_some_and(|since| now.since(since) >= span)
     }
 
-    /// A machine says something as a member. The bytes of a response, if it can be believed now; it is once.
-    pub fn on_word(&mut self, from: &PublicKey, word: Word) -> Option<Vec<u8>> {
+    /// A machine says something as a member. The bytes of a response, if it can be believed now; it is once. What
+    /// is said for another group is passed over.
+    pub fn on_word(&mut self, from: &PublicKey, about: About, word: Word) -> Option<Vec<u8>> {
+        if about.group != self.charter.group {
+            return None;
+        }
         let seat = *self.trust.seats().list().iter().find(|seat| seat.key == *from)?;
         let Word { slot, leader, bytes } = word;
-        if slot.epoch > self.trust.epoch() {
+        if about.epoch > self.trust.epoch() {
             self.ahead.insert(seat);
         }
         if !self.trust.on_word(seat, slot.height, slot.index, &bytes) {
@@ -125,12 +139,11 @@ impl<N: Notary> Ear<N> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::{Frame, Slot};
     use base::{Digest, Domain, SecretKey};
     use group::{Ed25519, Rescue, Sealed};
     use lease::message::{Up, Upward};
-    use wire::Slot;
-
-    use super::*;
 
     const REPEAT: Duration = Duration::from_millis(500);
 
@@ -155,15 +168,30 @@ mod tests {
         Request { lease, ask: None }
     }
 
-    fn word(epoch: u64, leader: u8, bytes: &[u8]) -> Word {
-        let slot = Slot { epoch, height: 8, index: 0 };
-        Word { slot, leader: seat(leader), bytes: bytes.to_vec() }
+    /// What a member says at a height, since this epoch.
+    fn say(
+        ear: &mut Ear<Ed25519>,
+        from: u8,
+        (epoch, height): (u64, u64),
+        leader: u8,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        let (slot, leader) = (Slot { height, index: 0 }, seat(leader));
+        let about = About { epoch, ..ear.about() };
+        ear.on_word(&seat(from).key, about, Word { slot, leader, bytes: bytes.to_vec() })
+    }
+
+    fn message(bytes: &[u8]) -> Option<Message> {
+        match crate::decode(bytes) {
+            Ok(Frame::Group(_, message)) => Some(message),
+            _ => None,
+        }
     }
 
     fn whom(ear: &mut Ear<Ed25519>, now: Instant) -> Vec<Seat> {
         let mut said = Vec::new();
         ear.say(now, ear.seal(request()), &mut said);
-        let is_request = |bytes: &[u8]| matches!(wire::open(bytes), Ok(Message::Sealed(..)));
+        let is_request = |bytes: &[u8]| matches!(message(bytes), Some(Message::Sealed(..)));
         said.into_iter().filter(|(_, bytes)| is_request(bytes)).map(|(seat, _)| seat).collect()
     }
 
@@ -171,18 +199,12 @@ mod tests {
     fn the_leader_is_asked_and_all_when_nothing_came_that_can_be_believed() {
         let (mut ear, now) = (ear(), Instant::from_secs(10));
         assert_eq!(whom(&mut ear, now), [seat(2)]);
-        assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"yes")), None, "one may lie");
+        assert_eq!(say(&mut ear, 1, (3, 8), 1, b"yes"), None, "one may lie");
         assert_eq!(whom(&mut ear, now + REPEAT).len(), 4);
-        assert_eq!(ear.on_word(&seat(4).key, word(3, 4, b"yes")), Some(b"yes".to_vec()));
+        assert_eq!(say(&mut ear, 4, (3, 8), 4, b"yes"), Some(b"yes".to_vec()));
         assert_eq!(whom(&mut ear, now + 2 * REPEAT), [seat(4)], "who is believed says who leads");
-        ear.on_word(
-            &seat(1).key,
-            Word { slot: Slot { height: 9, ..word(3, 1, b"").slot }, ..word(3, 77, b"no") },
-        );
-        ear.on_word(
-            &seat(3).key,
-            Word { slot: Slot { height: 9, ..word(3, 1, b"").slot }, ..word(3, 77, b"no") },
-        );
+        say(&mut ear, 1, (3, 9), 77, b"no");
+        say(&mut ear, 3, (3, 9), 77, b"no");
         assert_eq!(whom(&mut ear, now + 2 * REPEAT), [seat(4)], "a stranger leads nobody");
     }
 
@@ -190,23 +212,39 @@ mod tests {
     fn strangers_and_repetitions_convince_nobody() {
         let mut ear = ear();
         for _ in 0..3 {
-            assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"lie")), None);
-            assert_eq!(ear.on_word(&seat(8).key, word(3, 1, b"lie")), None);
+            assert_eq!(say(&mut ear, 1, (3, 8), 1, b"lie"), None);
+            assert_eq!(say(&mut ear, 8, (3, 8), 1, b"lie"), None);
         }
-        assert!(ear.on_word(&seat(2).key, word(3, 2, b"truth")).is_none());
-        assert!(ear.on_word(&seat(3).key, word(3, 2, b"truth")).is_some());
-        assert!(ear.on_word(&seat(4).key, word(3, 2, b"truth")).is_none(), "it is believed once");
+        assert!(say(&mut ear, 2, (3, 8), 2, b"truth").is_none());
+        assert!(say(&mut ear, 3, (3, 8), 2, b"truth").is_some());
+        assert!(say(&mut ear, 4, (3, 8), 2, b"truth").is_none(), "it is believed once");
+    }
+
+    #[test]
+    fn what_is_said_for_another_group_is_passed_over() {
+        let mut ear = ear();
+        let elsewhere = Digest::of(Domain::new("test group v1"), b"other");
+        for (group, is_believed) in [(elsewhere, false), (ear.charter.group, true)] {
+            let about = About { group, epoch: 9 };
+            let heard = [1, 3].map(|from| {
+                let (slot, leader) = (Slot { height: 8, index: 0 }, seat(2));
+                ear.on_word(&seat(from).key, about, Word { slot, leader, bytes: vec![1] })
+            });
+            assert_eq!(heard, [None, is_believed.then(|| vec![1])]);
+            assert_eq!(ear.ahead.len(), if is_believed { 2 } else { 0 });
+        }
     }
 
     #[test]
     fn who_hears_of_a_later_epoch_asks_who_sits_there_now() {
         let (mut ear, now) = (ear(), Instant::from_secs(10));
-        ear.on_word(&seat(1).key, word(9, 1, b"yes"));
+        say(&mut ear, 1, (9, 8), 1, b"yes");
         assert_eq!(whom(&mut ear, now).len(), 1, "one may lie");
-        ear.on_word(&seat(3).key, word(9, 1, b"yes"));
+        say(&mut ear, 3, (9, 8), 1, b"yes");
         let mut said = Vec::new();
         ear.say(now, ear.seal(request()), &mut said);
-        let asked = said.iter().filter(|(_, bytes)| wire::open(bytes) == Ok(Message::Whose(3)));
+        let whose = ear.about().encode(Message::Whose);
+        let asked = said.iter().filter(|(_, bytes)| *bytes == whose);
         assert_eq!(asked.count(), 4);
         assert!(!ear.on_changes(&[]), "that shows nothing");
         assert_eq!(whom(&mut ear, now).len(), 4);
@@ -229,14 +267,14 @@ mod tests {
         assert!(ear.follow(std::slice::from_ref(&rescue)));
         assert!(!ear.follow(&[rescue]), "it is known");
         assert_eq!((ear.seats(), ear.leader()), (&[seat(3)][..], seat(3)));
-        assert_eq!(ear.on_word(&seat(1).key, word(3, 1, b"old")), None);
-        assert!(ear.on_word(&seat(3).key, word((1 << 44) + 1, 3, b"yes")).is_some());
+        assert_eq!(say(&mut ear, 1, (3, 8), 1, b"old"), None);
+        assert!(say(&mut ear, 3, ((1 << 44) + 1, 8), 3, b"yes").is_some());
     }
 
     #[test]
     fn a_request_is_sealed_for_its_client_and_group() {
         let ear = ear();
-        let Ok(Message::Sealed(request, seal)) = wire::open(&ear.seal(request())) else {
+        let Some(Message::Sealed(request, seal)) = message(&ear.seal(request())) else {
             panic!("it is a sealed request");
         };
         let key = SecretKey::from_seed([9; 32]).public();

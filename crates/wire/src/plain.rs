@@ -9,7 +9,7 @@ const BYTES_MAX: usize = 600;
 const MORE: &str = "...";
 
 /// The same without control characters, or what else is not seen as it is; and no longer than people read.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut shown = String::new();
     for letter in text.chars() {
         let start = shown.len();
@@ -45,7 +45,7 @@ pub(crate) fn read<R: io::Read>(reader: &mut R) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::{ANSWER_BYTES_MAX, Answer};
+    use crate::Answer;
 
     #[test]
     fn what_is_shown_has_no_control_characters_and_an_end() {
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn a_refusal_that_is_long_or_not_plain_is_not_read_and_an_honest_one_is() {
         // As somebody writes it who does not clean it.
-        let raw = |why: &str| [&[1][..], &base::encode(&why.to_owned())].concat();
-        let read = |bytes: &[u8]| base::decode::<Answer>(bytes, ANSWER_BYTES_MAX);
+        let raw = |why: &str| base::encode(&(crate::VERSION, 1_u8, why.to_owned()));
+        let read = |bytes: &[u8]| crate::decode::<Answer>(bytes);
         assert_eq!(read(&raw("no")), Ok(Answer::Refused("no".into())));
         for hostile in ["a\u{1b}[31mb", "two\nlines", &"x".repeat(900_000)] {
             assert!(read(&raw(hostile)).is_err());
-            let cleaned = base::encode(&Answer::Refused(hostile.into()));
+            let cleaned = crate::encode(&Answer::Refused(hostile.into()));
             assert_eq!(read(&cleaned), Ok(Answer::Refused(plain(hostile))));
         }
     }
