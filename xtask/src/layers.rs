@@ -9,9 +9,9 @@ use crate::workspace::{Crate, Dependency};
 const LAYERS: &[&[&str]] = &[
     &["base"],
     &["load"],
-    &["lease", "group", "content", "overlay", "locator"],
+    &["lease", "group", "overlay", "locator"],
     &["directory", "vice"],
-    &["wire"],
+    &["wire", "content"],
     &["client", "node"],
     &["host", "sim"],
     &["mount", "papers"],

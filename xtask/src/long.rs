@@ -144,6 +144,12 @@ static RUNS: &[Run] = &[
         words: "cargo run --release -p cli -- simulate --workload leases --seed 1 --count 2000",
     },
     Run {
+        name: "simulate-bytes",
+        shows: "bytes are what was written last, on machines that hold them under faults, 2,000 seeds",
+        needs: &[],
+        words: "cargo run --release -p cli -- simulate --workload bytes --seed 1 --count 2000",
+    },
+    Run {
         name: "simulate-cells",
         shows: "files are what the reference shows with a group of four or seven members, 2,000 seeds",
         needs: &[],

@@ -11,7 +11,7 @@ use sim::{Kind, Summary, WORKLOADS, Workload};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which world: files, cells, decrees, floods, groups, growth, leaders, leases, twins
+    /// Which world: files, bytes, cells, decrees, floods, groups, growth, leaders, leases, twins
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = parse_workload)]
     workload: &'static Workload,
     /// The first seed; each seed is one world, for ever

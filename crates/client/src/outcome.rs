@@ -300,6 +300,10 @@ impl Client {
         out.push(Output::Lost { operations, sent, refused: self.refused.take() });
         let result = if is_loss { Err(Failure::Lost) } else { Ok(Reply::Done) };
         self.return_applied(result, out);
+        // What they were to tell they have found out under leases that are gone: others may have been faster.
+        for call in self.queue.take_tellers() {
+            out.push(Output::Return { call, result: Err(Failure::Lost) });
+        }
         self.retry(now, |waits| !matches!(waits, Waits::Leases(_)), out);
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base::{FileId, Instant};
+use directory::Act;
 use lease::message::Want;
 
 use crate::{
@@ -173,6 +174,18 @@ impl Queue {
         for order in jobs {
             self.waiting.remove(&order);
         }
+    }
+
+    /// Takes out whoever is about to tell of a content, by the numbers of their calls.
+    pub(crate) fn take_tellers(&mut self) -> Vec<u64> {
+        let tells = |asked: &Asked| matches!(asked.what, Call::Do(Act::SetContent { .. }));
+        let number = |waiting: &Waiting| match &waiting.job {
+            Job::Call(call, asked) if tells(asked) => Some(*call),
+            Job::Call(..) | Job::Reap(..) => None,
+        };
+        let calls: Vec<u64> = self.waiting.values().filter_map(number).collect();
+        calls.iter().for_each(|call| _ = self.cancel(*call));
+        calls
     }
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {

@@ -39,6 +39,11 @@ pub(crate) fn of_call(failure: client::Failure) -> Errno {
     NAMES.iter().find(|(known, _)| *known == name).map_or(Errno::IO, |(_, errno)| *errno)
 }
 
+/// Of bytes that are another machine's by now.
+pub(crate) fn of_anothers(_: content::Anothers) -> Errno {
+    Errno::IO
+}
+
 /// Of bytes that could not be kept or had.
 pub(crate) fn of_host(failure: host::Failure) -> Errno {
     Errno::from_raw_os_error(failure.errno())

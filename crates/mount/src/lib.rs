@@ -46,6 +46,7 @@ mod errno;
 pub mod front;
 mod fuse;
 mod locking;
+mod time;
 mod tree;
 mod workers;
 

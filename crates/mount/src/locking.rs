@@ -11,11 +11,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
-    time::Instant,
 };
+
+use base::Instant;
 
 use crate::{
     front::{Errno, Obstacle, Wish},
+    time,
     tree::Tree,
 };
 
@@ -99,15 +101,10 @@ impl Queue {
             if jobs.is_over {
                 return Err(Over);
             }
-            let pause = wake_at.map(|at| at.saturating_duration_since(Instant::now()));
-            jobs = match pause {
-                Some(pause) if pause.is_zero() => return Ok(None),
-                Some(pause) => {
-                    let waited = self.changed.wait_timeout(jobs, pause);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner),
-            };
+            if wake_at.is_some_and(|at| at <= time::now()) {
+                return Ok(None);
+            }
+            jobs = time::wait_for(&self.changed, jobs, wake_at);
         }
     }
 }
@@ -119,7 +116,7 @@ fn work(jobs: &Queue, lane: &mut Lane<Arc<Tree>>) {
     while let Ok(job) = jobs.next(lane.wake_at()) {
         // Dropping what would have answered says EIO.
         let step = AssertUnwindSafe(|| {
-            let now = Instant::now();
+            let now = time::now();
             if let Some(job) = job {
                 lane.on_job(now, job);
             }

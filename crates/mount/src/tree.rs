@@ -26,19 +26,19 @@ mod shared;
 mod who;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Instant,
 };
 
 use base::FileId;
 use client::{Call, Failure, Reply};
+use content::{Contests, Silence};
 use directory::{Act, Actor, File as Record, Refusal};
 use host::{Content, Desk, Machine, Memory, Neighbours};
-use lease::{Client, Name, Scope};
+use lease::{Name, Scope};
 
 use crate::{
     errno,
@@ -46,7 +46,6 @@ use crate::{
 };
 
 use body::Reservoir;
-use contended::Contended;
 use doomed::Doomed;
 use early::Early;
 use habits::Habits;
@@ -92,9 +91,9 @@ pub struct Tree {
     locks: Locks,
     doomed: Doomed,
     early: Early,
-    contended: Contended,
-    /// Homes of files that did not answer, and since when. At most as many as there are machines.
-    silent: Mutex<BTreeMap<Client, Instant>>,
+    contended: Mutex<Contests>,
+    /// Homes of files that did not answer.
+    silence: Mutex<Silence>,
     reservoir: Arc<Reservoir>,
     gauge: Gauge,
     habits: Habits,
@@ -154,8 +153,8 @@ impl Tree {
             locks: Locks::default(),
             doomed: Doomed::default(),
             early: Early::default(),
-            contended: Contended::default(),
-            silent: Mutex::default(),
+            contended: Mutex::default(),
+            silence: Mutex::default(),
             reservoir: Arc::new(Reservoir::new(settings.memory_max)),
             gauge: Gauge::default(),
             habits: Habits::new(),

@@ -22,6 +22,7 @@ mod checker;
 mod outcome;
 mod world;
 
+pub mod bytes;
 pub mod decrees;
 pub mod files;
 pub mod floods;

@@ -1,6 +1,6 @@
 //! The worlds that can be run, by name.
 
-use crate::{Outcome, decrees, files, floods, groups, growth, leases};
+use crate::{Outcome, bytes, decrees, files, floods, groups, growth, leases};
 
 /// A kind of world. A seed makes it one world.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,14 @@ pub const WORKLOADS: &[Workload] = &[
         explain: files::explain,
     },
     Workload {
+        name: "bytes",
+        about: "one group, two to four machines, programs that read and write the same few files",
+        run: bytes::run,
+        explain: bytes::explain,
+    },
+    Workload {
         name: "cells",
-        about: "the same with a group of four or seven members, each of which may crash",
+        about: "as `files`, with a group of four or seven members, each of which may crash",
         run: files::run_replicated,
         explain: files::explain_replicated,
     },

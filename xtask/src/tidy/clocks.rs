@@ -12,35 +12,44 @@ use super::{
 type Listed = (&'static str, &'static str);
 
 /// The crates that keep such a list. Whoever adds a file here has first looked for a machine that could decide it.
-const CRATES: &[(&str, &[Listed])] = &[(
-    "host",
-    &[
-        ("clock.rs", "the clock that everybody is handed"),
-        ("mailbox.rs", "where the thread of the group waits, until its server wants to be woken"),
-        ("desk.rs", "where programs wait, and the thread that lets the client's deadlines pass"),
-        ("control.rs", "the socket for people"),
-        ("discovery.rs", "multicast DNS has a thread of its own that can only be polled"),
-        ("discovery/mdns.rs", "multicast DNS has a thread of its own that can only be polled"),
-        ("net.rs", "handshakes, idle connections and requests end in time"),
-        ("net/ask.rs", "whoever has used up its allowance is not read for a while"),
-        ("net/herald.rs", "lines for people, no more than can be read"),
-        ("net/hub.rs", "handshakes end in time"),
-        ("net/link.rs", "idle and stalled connections end"),
-        ("net/lookout.rs", "whether somebody answers"),
-        ("net/peer.rs", "a machine is called again after a pause"),
-        ("fsck.rs", "whoever asked for it waits for the threads that run the machine"),
-        ("recover.rs", "whoever asked for it waits for the group's thread"),
-        ("registrar.rs", "whoever asked for it waits for the group's thread"),
-        ("group/peers.rs", "a thread that answers waits for the group's, which may be stuck"),
-        ("neighbours.rs", "to be decided by a machine: how often a home is asked again"),
-        ("neighbours/judge.rs", "to be decided by a machine: for how long a right is believed"),
-    ],
-)];
+const CRATES: &[(&str, &[Listed])] = &[
+    ("mount", &[("time.rs", "the moments that its machines are told, and its waits")]),
+    (
+        "host",
+        &[
+            ("clock.rs", "the clock that everybody is handed"),
+            (
+                "mailbox.rs",
+                "where the thread of the group waits, until its server wants to be woken",
+            ),
+            (
+                "desk.rs",
+                "where programs wait, and the thread that lets the client's deadlines pass",
+            ),
+            ("control.rs", "the socket for people"),
+            ("discovery.rs", "multicast DNS has a thread of its own that can only be polled"),
+            ("discovery/mdns.rs", "multicast DNS has a thread of its own that can only be polled"),
+            ("net.rs", "handshakes, idle connections and requests end in time"),
+            ("net/ask.rs", "whoever has used up its allowance is not read for a while"),
+            ("net/herald.rs", "lines for people, no more than can be read"),
+            ("net/hub.rs", "handshakes end in time"),
+            ("net/link.rs", "idle and stalled connections end"),
+            ("net/lookout.rs", "whether somebody answers"),
+            ("net/peer.rs", "a machine is called again after a pause"),
+            ("fsck.rs", "whoever asked for it waits for the threads that run the machine"),
+            ("recover.rs", "whoever asked for it waits for the group's thread"),
+            ("registrar.rs", "whoever asked for it waits for the group's thread"),
+            ("group/peers.rs", "a thread that answers waits for the group's, which may be stuck"),
+            ("neighbours.rs", "to be decided by a machine: how often a home is asked again"),
+            ("neighbours/judge.rs", "to be decided by a machine: for how long a right is believed"),
+        ],
+    ),
+];
 
 /// What looks at a clock, or waits by one.
 const WORDS: &[&str] = &[
     "Instant::now",
-    "SystemTime",
+    "SystemTime::now",
     "clock_gettime",
     "clock_nanosleep",
     "elapsed",
@@ -54,6 +63,7 @@ const WORDS: &[&str] = &[
     "timeout_at",
     "wait_timeout",
     "wait_timeout_while",
+    "yield_now",
 ];
 
 /// This file, in which lists may not grow stale.

@@ -241,6 +241,10 @@ fn clock() {
     let listed = "crates/host/src/mailbox.rs";
     assert_eq!(lines("clock", listed, waits), NONE);
     assert_eq!(lines("clock", listed, "//! A mailbox.\n"), [1], "the list gets shorter");
+    let mount = "crates/mount/src/tree/home.rs";
+    assert_eq!(lines("clock", mount, "thread::park_timeout(pause);\nstart.elapsed();\n"), [1, 2]);
+    assert_eq!(lines("clock", mount, "let now = time::now();\n// no park here\n"), NONE);
+    assert_eq!(lines("clock", "crates/mount/src/time.rs", "Instant::now()\n"), NONE);
     let gone = lines("clock", "xtask/src/tidy/clocks.rs", "//! Lists.\n");
     assert!(!gone.is_empty(), "nothing is on a list that is not there");
 }

@@ -42,7 +42,7 @@ fn what_can_not_be_run_is_refused_before_anything_runs() {
     let talk = croft(&["simulate", "--workload", "lease"]).stderr;
     assert!(
         text(&talk).contains(
-            "there are: files, cells, decrees, floods, groups, growth, leaders, leases, twins"
+            "there are: files, bytes, cells, decrees, floods, groups, growth, leaders, leases, twins"
         ),
         "{}",
         text(&talk)

@@ -3,10 +3,9 @@
 //! Nobody is told that a lock was given up before those who wait for it have tried: so whoever unlocks and
 //! locks again comes after them, and what is noted of who waits for whom is right.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+
+use base::{Duration, Instant};
 
 use crate::front::{Errno, Obstacle, Wish};
 

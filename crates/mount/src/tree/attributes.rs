@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use base::FileId;
 use client::{Call, Reply};
+use content::{Need, PATIENCE};
 use directory::{
     Act, Actor, File as Record, Sort, operation,
     record::{Access, Content},
@@ -18,11 +19,9 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, SUID, Seen, digest_of_few},
-    home::Stay,
+    body::{Body, SUID, digest_of_few, look_at},
     lock,
     opens::Inner,
-    shared::{Need, PATIENCE},
 };
 
 /// What is known of an open file's bytes before the directory is.
@@ -34,11 +33,11 @@ pub(super) struct Live {
 
 impl Live {
     fn of(inner: &Inner) -> Option<Live> {
-        match &inner.body {
+        match inner.bytes.body() {
             Body::Rest => None,
             Body::Memory(held) => Some(Live { size: held.len() as u64, blocks: None }),
             Body::File { file, .. } => {
-                let seen = Seen::of(file).ok()?;
+                let seen = look_at(file).ok()?;
                 Some(Live { size: seen.size, blocks: Some(seen.blocks) })
             }
         }
@@ -93,7 +92,7 @@ impl Tree {
                 Some(content) => content,
                 None => self.record(&file)?.content.clone(),
             };
-            if self.home_elsewhere(&content).is_some() {
+            if content::live_elsewhere(&content, &self.said(&file)).is_some() {
                 // What is not told yet would undo what is set now.
                 self.ask_home(&file, self.record(&file)?)?;
             }
@@ -103,7 +102,7 @@ impl Tree {
                 // What is kept for it is another's.
                 open.lock().covered = (0, 0);
             }
-            let is_home = open.lock().stay == Stay::Home;
+            let is_home = open.lock().bytes.is_home();
             if is_home {
                 self.tell_home(&open, PATIENCE)?;
             }
@@ -140,7 +139,7 @@ impl Tree {
         };
         self.take_place(&hold, &mut inner)?;
         inner.writer = (caller.uid, caller.gid);
-        if matches!(inner.body, Body::File { .. }) {
+        if inner.bytes.body().is_file() {
             self.adopt(&hold, &mut inner)?;
             self.note(&hold, &mut inner)?;
         }
@@ -175,9 +174,9 @@ impl Tree {
         let Some(open) = self.opens.get(inode) else {
             let record = if self.told() == told { record } else { self.record(file)? };
             let record = self.mend_stale(file, record)?;
-            return Ok(Tree::attributes(&record, self.at_rest(&record)));
+            return Ok(Tree::attributes(&record, self.at_rest(file, &record)));
         };
-        let is_home = open.lock().stay == Stay::Home;
+        let is_home = open.lock().bytes.is_home();
         if is_home {
             // If it can't be told now, the size is right and the time is late.
             _ = self.tell_home(&open, PATIENCE);
@@ -190,18 +189,18 @@ impl Tree {
         let live = if is_known { None } else { Live::of(&inner) };
         drop(inner);
         let record = if self.told() == told { record } else { self.record(file)? };
-        Ok(Tree::attributes(&record, live.or_else(|| self.at_rest(&record))))
+        Ok(Tree::attributes(&record, live.or_else(|| self.at_rest(file, &record))))
     }
 
     /// How much room a large file takes that nobody has open: it may have holes.
-    fn at_rest(&self, record: &Record) -> Option<Live> {
+    fn at_rest(&self, file: &FileId, record: &Record) -> Option<Live> {
         if record.content.size <= self.settings.small_max as u64
-            || self.is_elsewhere(&record.content)
+            || self.is_elsewhere(file, &record.content)
         {
             return None;
         }
         let file = self.content.backing(record.serial).ok()??;
-        let blocks = Seen::of(&file).ok()?.blocks;
+        let blocks = look_at(&file).ok()?.blocks;
         Some(Live { size: record.content.size, blocks: Some(blocks) })
     }
 
@@ -218,7 +217,7 @@ impl Tree {
             return Ok(record);
         }
         if record.content.is_live {
-            self.look(file, Some(record.serial))?;
+            self.look(file, Some(record.serial), false)?;
             return self.record(file);
         }
         let hold = self.hold_file(record.serial, file);
@@ -230,10 +229,10 @@ impl Tree {
         let record = self.record(file)?;
         let mut news = None;
         // Whoever has it loaded tells its size.
-        if matches!(inner.body, Body::Rest) {
+        if inner.bytes.body().is_at_rest() {
             let backing = self.content.backing(record.serial).map_err(errno::of_host)?;
             if let Some(file) = backing {
-                let seen = Seen::of(&file)?;
+                let seen = look_at(&file)?;
                 let mut size = seen.size;
                 let digest = match self.is_shared {
                     true => digest_of_few(&file, &mut size)?,

@@ -1,83 +1,70 @@
 //! Files of which the bytes change on another machine without a word: what is to be done to them is done there. See
 //! [`super::home`].
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
-
 use base::FileId;
-use directory::{File as Record, record::Content};
-use host::{Io, IoReply};
+use content::{Heard, TELL_MAX, Then, Visit, Way};
+use directory::File as Record;
+use host::{Failure, Io, IoReply};
 use lease::Client;
 
 use crate::{
     errno,
     front::{Change, Errno, Manner},
+    time,
 };
 
-use super::{
-    Tree,
-    home::{ASK_MAX, DEED_MAX, Stay, TELL_MAX},
-    lock,
-    opens::Open,
-};
+use super::{Tree, lock, opens::Open};
 
-/// Whoever is told that bytes do not change where the directory says asks again for so long, and this often.
-const DOUBT: Duration = Duration::from_secs(10);
-const DOUBT_PAUSE: Duration = Duration::from_millis(5);
-/// A home that did not answer is asked no more for so long by whoever only looks, and waited for as long as
-/// [`ASK_MAX`] by others.
-const SILENCE: Duration = Duration::from_secs(10);
+/// What the other machine says.
+fn heard(answer: &Result<IoReply, Failure>) -> Heard {
+    match answer {
+        Ok(IoReply::Away) => Heard::Away,
+        Ok(IoReply::Busy) => Heard::Busy,
+        Ok(_) => Heard::Done,
+        Err(_) => Heard::Nothing,
+    }
+}
 
 impl Tree {
-    /// The machine where bytes change without a word, if that is another one.
-    pub(super) fn home_elsewhere(&self, content: &Content) -> Option<Client> {
-        content.home.filter(|home| self.is_shared && content.is_live && *home != self.desk.me())
-    }
-
     /// Somebody does not answer: they are not asked for a while by whoever can do without.
     pub(super) fn note_silent(&self, who: Client) {
-        let now = Instant::now();
-        let mut silent = lock(&self.silent);
-        silent.retain(|_, since| now - *since < SILENCE);
-        silent.insert(who, now);
+        lock(&self.silence).note(who, time::now());
     }
 
     pub(super) fn is_silent(&self, who: Client) -> bool {
-        lock(&self.silent).get(&who).is_some_and(|since| since.elapsed() < SILENCE)
+        lock(&self.silence).is_silent(who, time::now())
     }
 
     /// Has something done where the bytes of a file change. Nothing, if they change nowhere without a word: then it
     /// is to be done here.
     pub(super) fn do_at_home(&self, open: &Open, io: &Io) -> Result<Option<IoReply>, Errno> {
-        if !self.is_shared || open.lock().stay == Stay::Home {
+        if !self.is_shared {
             return Ok(None);
         }
-        let start = Instant::now();
+        let (mut visit, said) = (Visit::new(time::now()), self.said(&open.file));
         loop {
-            let held = self.desk.holds(&open.file, false);
-            let content = held.map_or_else(|| self.held(&open.file, false), Ok)?;
-            let Some(home) = self.home_elsewhere(&content) else { return Ok(None) };
-            let who = {
-                let inner = open.lock();
-                if inner.has_given_up(&content) {
-                    return Ok(None);
-                }
-                inner.writer
+            let (way, who) = {
+                let (inner, silence) = (open.lock(), lock(&self.silence));
+                (visit.way(time::now(), &inner.bytes, &said, &silence), inner.writer)
             };
-            let patience = if self.is_silent(home) { ASK_MAX } else { DEED_MAX };
-            let which = (open.inode, &open.file);
-            match self.neighbours.do_at_home(home, which, who, io, patience) {
-                Ok(IoReply::Away | IoReply::Busy) if start.elapsed() < DOUBT => {
-                    thread::park_timeout(DOUBT_PAUSE);
+            let (home, patience) = match way {
+                Way::Here => return Ok(None),
+                Way::Hold => {
+                    visit.held(self.held(&open.file, false)?);
+                    continue;
                 }
-                // It looks after its bytes, and still the directory has not heard.
-                Ok(IoReply::Away) => open.lock().forsaken = Some(content),
-                Ok(IoReply::Busy) => return Err(Errno::AGAIN),
-                Ok(IoReply::Refused(errno)) => return Err(errno::of_peer(errno)),
-                Ok(done) => return Ok(Some(done)),
-                Err(failure) => {
+                Way::There { home, patience } => (home, patience),
+            };
+            let which = (open.inode, &open.file);
+            let answer = self.neighbours.do_at_home(home, which, who, io, patience);
+            let then = visit.answered(time::now(), &mut open.lock().bytes, heard(&answer));
+            match (then, answer) {
+                (Then::Again(at), _) => time::wait_until(at),
+                (Then::Look, _) => {}
+                (Then::Busy, _) => return Err(Errno::AGAIN),
+                (_, Ok(IoReply::Refused(errno))) => return Err(errno::of_peer(errno)),
+                (_, Ok(done)) => return Ok(Some(done)),
+                (_, Err(failure)) => {
                     self.note_silent(home);
                     eprintln!(
                         "croft: inode {} is open on another machine, which does not answer: {failure}",
@@ -122,7 +109,8 @@ impl Tree {
         manner: &Manner,
     ) -> Result<usize, Errno> {
         let content = self.desk.holds(&open.file, false);
-        if content.is_some_and(|content| self.home_elsewhere(&content).is_some()) {
+        let said = self.said(&open.file);
+        if content.is_some_and(|content| content::live_elsewhere(&content, &said).is_some()) {
             // Whoever is at home does not see who writes.
             let mut inner = open.lock();
             if let Some(caller) = manner.tamed_by.filter(|_| inner.has_suid) {
@@ -150,31 +138,33 @@ impl Tree {
         file: &FileId,
         record: triomphe::Arc<Record>,
     ) -> Result<triomphe::Arc<Record>, Errno> {
-        let Some(home) = self.home_elsewhere(&record.content) else { return Ok(record) };
+        let home = content::live_elsewhere(&record.content, &self.said(file));
+        let Some(home) = home else { return Ok(record) };
         // Nobody is told when it changes.
         self.contend(record.serial);
         if self.is_silent(home) {
             return Ok(record);
         }
-        let (which, start) = ((record.serial, file), Instant::now());
+        let (which, visit) = ((record.serial, file), Visit::to_tell(time::now()));
         loop {
-            match self.neighbours.do_at_home(home, which, (0, 0), &Io::Tell, TELL_MAX) {
-                Ok(IoReply::Away | IoReply::Busy) if start.elapsed() < TELL_MAX => {
-                    thread::park_timeout(DOUBT_PAUSE);
-                }
-                Ok(_) => return self.record(file),
-                Err(_) => {
+            let answer = self.neighbours.do_at_home(home, which, (0, 0), &Io::Tell, TELL_MAX);
+            match visit.told(time::now(), heard(&answer)) {
+                Then::Again(at) => time::wait_until(at),
+                Then::Silent => {
                     self.note_silent(home);
                     return Ok(record);
                 }
+                _ => return self.record(file),
             }
         }
     }
 
     /// Pages of a file that changes elsewhere may be old: memory that is mapped is not looked at again by itself.
     pub(super) fn refresh_mapped(&self, open: &Open) {
-        let is_elsewhere = |content: Content| self.home_elsewhere(&content).is_some();
-        if open.has_pages() && self.desk.holds(&open.file, false).is_some_and(is_elsewhere) {
+        let said = self.said(&open.file);
+        let held = self.desk.holds(&open.file, false);
+        let is_elsewhere = held.is_some_and(|now| content::live_elsewhere(&now, &said).is_some());
+        if open.has_pages() && is_elsewhere {
             self.tell(Change::Bytes(open.inode));
         }
     }

@@ -14,6 +14,7 @@ use std::{
 
 use base::Digest;
 use client::{Call, Failure};
+use content::{Seen, Settle};
 use directory::{Act, Actor, Refusal, Sort, operation::Changes, record::Content};
 use host::Neighbours;
 
@@ -25,7 +26,6 @@ use crate::{
 use super::{
     Tree,
     data::read_file,
-    home::Stay,
     opens::{Inner, Open},
     who,
 };
@@ -37,51 +37,16 @@ pub(super) const SUID: u16 = 0o6000;
 pub(super) const SETTLES_MAX: u32 = 4;
 
 /// Where the bytes of a file are.
-pub(super) enum Body {
-    /// At rest: wherever they are, nobody needs them now.
-    Rest,
-    /// In memory.
-    Memory(Held),
-    /// In a backing file.
-    File {
-        file: Arc<File>,
-        /// The file as the directory was last told of it. None if that was before it was written.
-        seen: Option<Seen>,
-    },
-}
+pub(super) type Body = content::Body<Held, Arc<File>>;
 
-/// By what one sees that a file was written: its size and time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) size: u64,
-    pub(super) blocks: u64,
-    modified: (i64, i64),
-}
-
-impl Seen {
-    pub(super) fn of(file: &File) -> Result<Seen, Errno> {
-        let stat = rustix::fs::fstat(file)?;
-        Ok(Seen {
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            blocks: u64::try_from(stat.st_blocks).unwrap_or(0),
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-        })
-    }
-
-    /// How many bytes it takes on the disk.
-    pub(super) fn allocated(&self) -> u64 {
-        self.blocks.saturating_mul(512)
-    }
-
-    /// Whether a file is not as it was last seen.
-    pub(super) fn is_news(seen: Option<&Seen>, file: &File) -> Result<bool, Errno> {
-        let now = Seen::of(file)?;
-        Ok(seen.is_none_or(|seen| !seen.is_same_content(&now)))
-    }
-
-    pub(super) fn is_same_content(&self, other: &Seen) -> bool {
-        (self.size, self.modified) == (other.size, other.modified)
-    }
+/// A backing file as it is now.
+pub(super) fn look_at(file: &File) -> Result<Seen, Errno> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok(Seen {
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        blocks: u64::try_from(stat.st_blocks).unwrap_or(0),
+        modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+    })
 }
 
 /// How much may be in memory, of all files together.
@@ -173,25 +138,20 @@ impl Drop for Held {
 impl Inner {
     /// How many bytes it takes where it is.
     pub(super) fn allocated(&self) -> Result<u64, Errno> {
-        match &self.body {
+        match self.bytes.body() {
             Body::Rest => Ok(0),
             Body::Memory(held) => Ok(held.len() as u64),
-            Body::File { file, .. } => Seen::of(file).map(|seen| seen.allocated()),
+            Body::File { file, .. } => look_at(file).map(|seen| seen.allocated()),
         }
-    }
-
-    /// Whether the directory knows that the bytes change here without a word.
-    pub(super) fn is_live(&self) -> bool {
-        self.stay == Stay::Home && self.base.as_ref().is_some_and(|base| base.is_live)
     }
 
     /// What others check the bytes at hand by, if they are few and so many.
     pub(super) fn digest_of(&self, size: u64) -> Result<Option<Digest>, Errno> {
-        let (digest, found) = match &self.body {
+        let (digest, found) = match self.bytes.body() {
             Body::Rest => return Ok(None),
             Body::Memory(held) => (Some(Neighbours::digest(held.bytes())), held.len() as u64),
             Body::File { file, .. } => {
-                let mut found = Seen::of(file)?.size;
+                let mut found = look_at(file)?.size;
                 (digest_of_few(file, &mut found)?, found)
             }
         };
@@ -200,7 +160,7 @@ impl Inner {
 
     /// Makes sure that what is in the backing file survives.
     pub(super) fn sync_file(&self) -> Result<(), Errno> {
-        match &self.body {
+        match self.bytes.body() {
             Body::File { file, .. } => rustix::fs::fsync(file),
             Body::Rest | Body::Memory(_) => Ok(()),
         }
@@ -211,7 +171,7 @@ impl Tree {
     /// Finds the bytes of a file that were at rest. What the directory says of its size is right: bytes
     /// beyond were cut off, and missing ones are zeros.
     pub(super) fn load(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        if !matches!(inner.body, Body::Rest) {
+        if !inner.bytes.body().is_at_rest() {
             return Ok(());
         }
         let record = self.record(&open.file)?;
@@ -229,10 +189,10 @@ impl Tree {
         if self.is_shared && size == 0 {
             // Whatever is here is from before somebody else has emptied it.
             self.spare_outlived(open.inode)?;
-            inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
+            inner.bytes.load(Body::Memory(Held::new(Vec::new(), &self.reservoir)));
             return Ok(());
         }
-        inner.body = match self.content.backing(open.inode).map_err(errno::of_host)? {
+        let body = match self.content.backing(open.inode).map_err(errno::of_host)? {
             Some(file) => Tree::file_body(file, size)?,
             None => {
                 let bytes = self.packed(open.inode, size)?;
@@ -245,12 +205,13 @@ impl Tree {
                 }
             }
         };
+        inner.bytes.load(body);
         Ok(())
     }
 
     /// A backing file of which the directory says that it has this size.
     pub(super) fn file_body(file: File, size: u64) -> Result<Body, Errno> {
-        let seen = Some(Seen::of(&file)?).filter(|seen| seen.size == size);
+        let seen = Some(look_at(&file)?).filter(|seen| seen.size == size);
         Ok(Body::File { file: Arc::new(file), seen })
     }
 
@@ -282,17 +243,12 @@ impl Tree {
         self.load(open, inner)?;
         self.adopt(open, inner)?;
         self.note(open, inner)?;
-        if let Body::Memory(held) = &inner.body {
+        if let Body::Memory(held) = inner.bytes.body() {
             let file = self.make_backing(open.inode, held.bytes())?;
-            let seen = match inner.is_unreported {
-                true => None,
-                false => Some(Seen::of(&file)?),
-            };
-            inner.body = Body::File { file: Arc::new(file), seen };
-            inner.is_dirty = false;
-            inner.is_unreported = false;
+            let now = look_at(&file)?;
+            inner.bytes.spill(Arc::new(file), now);
         }
-        match &inner.body {
+        match inner.bytes.body() {
             Body::File { file, .. } => Ok(Arc::clone(file)),
             Body::Rest | Body::Memory(_) => Err(Errno::IO),
         }
@@ -311,65 +267,50 @@ impl Tree {
     /// Stores what is only in memory and tells the directory what it does not know; whether there was
     /// anything to tell.
     pub(super) fn settle(&self, open: &Open, inner: &mut Inner) -> Result<bool, Errno> {
-        if inner.stay == Stay::Home {
-            let losses = self.desk.losses();
-            // Else it is told to whoever asks.
-            let Some(now) = self.desk.holds(&open.file, true) else { return Ok(false) };
-            self.follow_directory(open, inner, (&now, losses))?;
-        } else if self.is_shared {
-            if inner.has_news()? && self.desk.holds(&open.file, true).is_none() {
-                // Others may have changed it since the session was lost: `Tree::regain` finds out.
-                return Err(Errno::AGAIN);
-            }
-        } else if inner.reported.is_some_and(|losses| losses != self.desk.losses()) {
-            // What the directory was told may be lost.
-            inner.reported = None;
-            match &mut inner.body {
-                Body::Rest => {}
-                Body::Memory(_) => inner.is_unreported = true,
-                Body::File { seen, .. } => *seen = None,
-            }
+        let (said, seen) = (self.said(&open.file), inner.seen()?);
+        let mut settle = inner.bytes.settle(&said, seen);
+        if let Settle::Follow(now, losses) = &settle {
+            self.follow_at_home(open, inner, now, *losses)?;
+            settle = inner.bytes.settle_now(&said, seen);
         }
-        match &mut inner.body {
-            Body::Rest => Ok(false),
-            Body::Memory(_) if !inner.is_unreported && !inner.is_dirty => Ok(false),
-            Body::Memory(held) => {
+        match settle {
+            Settle::Nothing | Settle::Follow(..) => Ok(false),
+            // `Tree::regain` finds out.
+            Settle::Regain => Err(Errno::AGAIN),
+            Settle::Memory { stores, tells } => {
+                let Body::Memory(held) = inner.bytes.body() else { return Ok(false) };
                 let size = held.len() as u64;
                 let digest = self.is_shared.then(|| Neighbours::digest(held.bytes()));
                 // The bytes of what has no name are of no use after a crash.
-                if inner.is_dirty && !self.is_unlinked(open) {
+                if stores && !self.is_unlinked(open) {
                     if size > 0 || !self.inodes.is_bare(open.inode) {
                         self.content.put(open.inode, held.bytes()).map_err(errno::of_host)?;
                         self.inodes.store(open.inode);
                     }
-                    inner.is_dirty = false;
+                    inner.bytes.note_stored();
                     inner.settles += 1;
                 }
-                let is_unreported = inner.is_unreported;
-                if is_unreported {
+                if tells {
                     self.report(open, inner, size, digest)?;
-                    inner.is_unreported = false;
+                    inner.bytes.note_settled(None);
                 }
-                Ok(is_unreported)
+                Ok(tells)
             }
-            Body::File { file, seen } => {
-                let mut now = Seen::of(file)?;
-                if seen.is_some_and(|seen| seen.is_same_content(&now)) {
+            Settle::File { is_checked } => {
+                let (Body::File { file, .. }, Some(mut now)) = (inner.bytes.body(), seen) else {
                     return Ok(false);
-                }
+                };
+                let file = Arc::clone(file);
                 if !self.is_unlinked(open) {
                     self.content.settle(open.inode);
                 }
-                let file = Arc::clone(file);
-                let digest = match self.is_shared && !inner.is_live() {
+                let digest = match is_checked {
                     // What is told is what was hashed. If it has changed since, it is told once more.
                     true => digest_of_few(&file, &mut now.size)?,
                     false => None,
                 };
                 self.report(open, inner, now.size, digest)?;
-                if let Body::File { seen, .. } = &mut inner.body {
-                    *seen = Some(now);
-                }
+                inner.bytes.note_settled(Some(now));
                 self.note_seen(open.inode, now);
                 Ok(true)
             }
@@ -390,7 +331,7 @@ impl Tree {
             true => (Some(self.desk.me()), self.desk.version()),
             false => (None, 0),
         };
-        let is_live = inner.is_live();
+        let is_live = inner.bytes.tells_live();
         let allocated = inner.allocated()?;
         let content = Content { size, allocated, home, version, digest, is_live };
         let call = Call::Do(Act::SetContent { file: open.file.clone(), content: content.clone() });
@@ -401,7 +342,7 @@ impl Tree {
         let losses = self.desk.losses();
         match self.desk.call(&actor, call.clone()) {
             Ok(_) => {
-                self.note_told(inner, content, losses);
+                self.note_told(open, inner, content, losses);
                 if inner.has_suid && uid != 0 {
                     inner.has_suid = false;
                     self.tell_now(Change::Inode(open.inode));
@@ -412,7 +353,7 @@ impl Tree {
             // group they are: the kernel has looked.
             Err(Failure::Refused(Refusal::Access | Refusal::NotOwner)) => {
                 self.ask(&Actor::ROOT, call)?;
-                self.note_told(inner, content, losses);
+                self.note_told(open, inner, content, losses);
                 self.tame(open, inner, &Caller { uid, gid, pid: 0 })
             }
             Err(Failure::Refused(Refusal::Gone)) => Ok(()),
@@ -421,23 +362,14 @@ impl Tree {
     }
 
     /// The directory was told of this content when so many sessions were lost.
-    fn note_told(&self, inner: &mut Inner, content: Content, losses: u64) {
+    fn note_told(&self, open: &Open, inner: &mut Inner, content: Content, losses: u64) {
         self.told.fetch_add(1, Ordering::Release);
         if content.allocated < std::mem::replace(&mut inner.told_bytes, content.allocated) {
             // What it gave back is not kept for it.
             inner.covered = (0, 0);
         }
         inner.is_over = false;
-        inner.reported = Some(losses);
-        if self.is_shared {
-            if inner.origin.is_none() || self.desk.is_pushed(inner.told) {
-                inner.origin = inner.base.take();
-            }
-            inner.base = Some(content);
-            // If it may have been lost right away, it counts as lost.
-            let is_lost = self.desk.losses() != losses;
-            inner.told = if is_lost { 0 } else { self.desk.place() };
-        }
+        inner.bytes.note_told(content, losses, &self.said(&open.file));
     }
 
     /// The same for whoever changes bytes in another way than by writing.

@@ -3,8 +3,9 @@
 use std::{fs::File, os::unix::fs::FileExt, sync::Arc};
 
 use client::Call;
+use content::Need;
 use directory::Actor;
-use host::{Io, Neighbours};
+use host::Io;
 use rustix::fs::FallocateFlags;
 
 use crate::{
@@ -14,12 +15,11 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, SETTLES_MAX, Seen},
-    home::{Stay, append},
+    body::{Body, SETTLES_MAX, look_at},
+    home::append,
     opening::number_of,
     opens::{Hold, Inner, Open},
     room::SLACK,
-    shared::Need,
 };
 
 /// The most bytes that are copied at once from file to file. Who wants more asks again.
@@ -63,7 +63,7 @@ impl Tree {
         has_pages: bool,
         give: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, Errno> {
-        let was_at_rest = matches!(open.lock().body, Body::Rest);
+        let was_at_rest = open.lock().bytes.body().is_at_rest();
         let mut inner = loop {
             if let Some(bytes) = self.read_at_home(open, offset, size)? {
                 return Ok(give(&bytes));
@@ -73,18 +73,18 @@ impl Tree {
                 result => break result?,
             }
         };
-        let file = match &inner.body {
+        let file = match inner.bytes.body() {
             Body::File { file, .. } => Arc::clone(file),
             Body::Rest => return Err(Errno::IO),
             Body::Memory(held) => {
                 let (part, is_whole) = part(held.bytes(), offset, size);
                 let given = give(part);
                 // The kernel has it now if it keeps pages, and asks again only if it needs the memory itself.
-                let is_here = inner.base.as_ref().is_none_or(|base| !self.is_elsewhere(base));
-                let is_told = !inner.is_dirty && !inner.is_unreported;
+                let base = inner.bytes.base();
+                let is_here = base.is_none_or(|base| !self.is_elsewhere(&open.file, base));
                 let is_enough = is_whole && is_here && has_pages || !self.reservoir.may_take(0);
-                if was_at_rest && is_told && is_enough {
-                    inner.body = Body::Rest;
+                if was_at_rest && is_enough {
+                    inner.bytes.let_go();
                 }
                 return Ok(given);
             }
@@ -132,7 +132,7 @@ impl Tree {
         }
         let end = end_of(offset, data.len() as u64)?;
         self.must_have_room_until(&inner, end)?;
-        if let Body::Memory(held) = &inner.body {
+        if let Body::Memory(held) = inner.bytes.body() {
             let growth = (end as usize).saturating_sub(held.len());
             let fits = end <= self.settings.small_max as u64
                 && inner.settles < SETTLES_MAX
@@ -141,22 +141,20 @@ impl Tree {
                 self.spill(&hold, &mut inner)?;
             }
         }
-        if matches!(inner.body, Body::File { .. }) {
+        if inner.bytes.body().is_file() {
             self.adopt(&hold, &mut inner)?;
             self.note(&hold, &mut inner)?;
         }
         self.cover_write(&hold, &mut inner, end, data.len() as u64)?;
-        match &mut inner.body {
-            Body::Memory(held) => {
-                held.write(offset as usize, data);
-                inner.is_dirty = true;
-                inner.is_unreported = true;
-                Ok(())
-            }
+        if let Some(held) = inner.bytes.memory_mut() {
+            held.write(offset as usize, data);
+            return Ok(());
+        }
+        match inner.bytes.body() {
             Body::File { file, .. } => {
                 let file = Arc::clone(file);
                 // Where others may want the content, it is not given up before this is done.
-                let is_home = inner.stay == Stay::Home;
+                let is_home = inner.bytes.is_home();
                 let _kept = self.is_shared.then_some(inner);
                 match manner.appends && is_home {
                     // The kernel may be appending too.
@@ -166,7 +164,7 @@ impl Tree {
                     }
                 }
             }
-            Body::Rest => Err(Errno::IO),
+            Body::Rest | Body::Memory(_) => Err(Errno::IO),
         }
     }
 
@@ -182,42 +180,44 @@ impl Tree {
     /// Gives a loaded file another size and tells the directory.
     pub(super) fn set_size(&self, open: &Open, inner: &mut Inner, size: u64) -> Result<(), Errno> {
         end_of(size, 0)?;
-        if let Body::Memory(held) = &inner.body {
+        if let Body::Memory(held) = inner.bytes.body() {
             let growth = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(held.len());
             let is_small = size <= self.settings.small_max as u64;
             if !is_small || (growth > 0 && !self.reservoir.may_take(growth)) {
                 self.spill(open, inner)?;
             }
         }
-        if matches!(&inner.body, Body::Memory(held) if size > held.len() as u64) {
+        if matches!(inner.bytes.body(), Body::Memory(held) if size > held.len() as u64) {
             self.cover(open, inner, size)?;
         }
-        match &mut inner.body {
+        match inner.bytes.body() {
             Body::Memory(held) => {
                 // Where the stored bytes were cut off before, old ones must not come back; and a size is told
                 // only of bytes that are stored.
-                let has_to_store = size > held.len() as u64 || inner.is_dirty || self.is_shared;
+                let is_dirty = inner.bytes.is_dirty();
+                let has_to_store = size > held.len() as u64 || is_dirty || self.is_shared;
                 let is_change = size != held.len() as u64;
-                held.resize(size as usize);
                 // What came from another machine is not stored here.
-                let is_fetched = inner.base.as_ref().is_some_and(|base| self.is_elsewhere(base));
-                inner.is_dirty |= is_change || is_fetched;
-                inner.is_unreported = true;
+                let base = inner.bytes.base();
+                let is_fetched = base.is_some_and(|base| self.is_elsewhere(&open.file, base));
+                if let Some(held) = inner.bytes.resize(is_change, is_fetched) {
+                    held.resize(size as usize);
+                }
                 if has_to_store {
                     return self.settle(open, inner).map(drop);
                 }
-                let digest = self.is_shared.then(|| Neighbours::digest(held.bytes()));
-                self.report(open, inner, size, digest)?;
-                inner.is_unreported = false;
+                // Nobody else has the tree, and nobody checks.
+                self.report(open, inner, size, None)?;
+                inner.bytes.note_settled(None);
                 Ok(())
             }
-            Body::File { file, seen } => {
-                if size < Seen::of(file)?.size {
+            Body::File { file, .. } => {
+                if size < look_at(file)?.size {
                     self.content.note_cut(open.inode, size).map_err(errno::of_host)?;
                 }
                 rustix::fs::ftruncate(&**file, size)?;
                 // Also if it was of that size: `truncate` sets the time.
-                *seen = None;
+                inner.bytes.must_tell();
                 self.settle(open, inner).map(drop)
             }
             Body::Rest => Err(Errno::IO),
@@ -240,11 +240,11 @@ impl Tree {
     pub(super) fn make_safe(&self, open: &Open) -> Result<(), Errno> {
         self.regain(open)?;
         let mut inner = open.lock();
-        if std::mem::take(&mut inner.has_lost) {
+        if inner.bytes.take_loss() {
             return Err(Errno::IO);
         }
         self.settle(open, &mut inner)?;
-        let file = match &inner.body {
+        let file = match inner.bytes.body() {
             Body::File { file, .. } => Some(Arc::clone(file)),
             Body::Rest | Body::Memory(_) => None,
         };
@@ -281,9 +281,7 @@ impl Tree {
             Allocation::ZeroKeep => FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE,
         };
         rustix::fs::fallocate(&*file, flags, offset, len)?;
-        if let Body::File { seen, .. } = &mut inner.body {
-            *seen = None;
-        }
+        inner.bytes.must_tell();
         self.settle(&hold, &mut inner).map(drop)
     }
 
@@ -296,7 +294,7 @@ impl Tree {
             }
             result => result?,
         };
-        match &inner.body {
+        match inner.bytes.body() {
             Body::File { file, .. } => {
                 // Nobody uses the position of a backing file.
                 let to = match for_data {
@@ -328,13 +326,13 @@ impl Tree {
         let mut inner = hold.lock();
         self.load(&hold, &mut inner)?;
         let end = to_offset.saturating_add(len);
-        if matches!(inner.body, Body::Memory(_)) && end <= self.settings.small_max as u64 {
+        if matches!(inner.bytes.body(), Body::Memory(_)) && end <= self.settings.small_max as u64 {
             drop(inner);
             return self.copy_in_memory((from, from_offset), (to, to_offset), len, caller);
         }
         let target = self.spill(&hold, &mut inner)?;
         self.tame_for(&hold, &mut inner, caller)?;
-        let most = len.min(Seen::of(&source)?.size).min(COPY_MAX);
+        let most = len.min(look_at(&source)?.size).min(COPY_MAX);
         self.cover_write(&hold, &mut inner, end, most)?;
         drop(inner);
         self.must_have_room(most)?;
@@ -371,7 +369,7 @@ impl Tree {
         let hold: Hold<'_> = self.hold(inode)?;
         let mut inner = hold.lock();
         self.load(&hold, &mut inner)?;
-        Ok(match &inner.body {
+        Ok(match inner.bytes.body() {
             Body::File { file, .. } => Some(Arc::clone(file)),
             Body::Rest | Body::Memory(_) => None,
         })
@@ -380,10 +378,10 @@ impl Tree {
 
 /// How long a loaded file is.
 fn size_of(inner: &Inner) -> Result<u64, Errno> {
-    Ok(match &inner.body {
+    Ok(match inner.bytes.body() {
         Body::Rest => 0,
         Body::Memory(held) => held.len() as u64,
-        Body::File { file, .. } => Seen::of(file)?.size,
+        Body::File { file, .. } => look_at(file)?.size,
     })
 }
 

@@ -17,12 +17,11 @@ use std::{
     io::IoSlice,
     os::unix::fs::FileExt,
     sync::{MutexGuard, atomic::Ordering},
-    thread,
-    time::{Duration, Instant},
 };
 
-use base::{Digest, FileId};
+use base::{Digest, Duration, FileId};
 use client::{Call, Reply};
+use content::{ASK_MAX, Bid, Bidding, Chance, DEED_MAX, End, Need, TELL_MAX, WORTH_MIN};
 use directory::{
     Act, Actor, File as Record, Users,
     record::{Access, Content},
@@ -39,34 +38,13 @@ use super::{
     Tree,
     data::read_file,
     opens::{Inner, Open},
-    shared::PAUSE,
 };
-
-/// For a smaller file that exists it is not worth a decision of the group, which takes as long as its daemon takes to
-/// write so much.
-const WORTH_MIN: u64 = 16 << 20;
-/// How long to wait for a home that is to do something, and for one that is only to tell what it has.
-pub(super) const DEED_MAX: Duration = Duration::from_secs(10);
-pub(super) const TELL_MAX: Duration = Duration::from_secs(2);
-/// How long to wait for the group before a file is opened without, or closed and looked at again later.
-pub(super) const ASK_MAX: Duration = Duration::from_secs(1);
-/// Whether the kernel here reads and writes a file by itself, in a tree that others have too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Stay {
-    /// No.
-    #[default]
-    Not,
-    /// The group is being asked.
-    Asked,
-    /// Yes: the bytes here are right, whatever is held of them.
-    Home,
-}
 
 impl Tree {
     /// How many files the kernel reads and writes by itself though others have the tree too.
     pub fn homes(&self) -> usize {
         let opens = self.opens.all();
-        opens.iter().filter(|open| open.lock().stay == Stay::Home).count()
+        opens.iter().filter(|open| open.lock().bytes.is_home()).count()
     }
 
     /// Has the group decide that the bytes of a file change here without a word, if the kernel could use them by
@@ -76,84 +54,91 @@ impl Tree {
         &self,
         open: &Open,
         record: &Record,
+        is_contended: bool,
         purpose: Purpose,
         caller: &Caller,
     ) -> Option<Content> {
-        let is_ours = record.content.home == Some(self.desk.me());
-        let is_worth_it = purpose.writes && record.content.size >= WORTH_MIN;
-        if !is_ours || !is_worth_it {
-            return None;
-        }
-        {
+        let said = self.said(&open.file);
+        let bid = {
             let mut inner = open.lock();
-            let is_first = inner.is_unused() && inner.stay == Stay::Not;
-            if !is_first || !self.may_be_home(&inner, purpose, caller) {
-                return None;
-            }
-            inner.stay = Stay::Asked;
-        }
-        let content = self.ask_for_home(open);
+            let chance = Chance {
+                is_first: inner.handles.is_empty(),
+                is_contended,
+                ..self.chance(&inner, purpose, caller)
+            };
+            inner.bytes.bid(&record.content, chance, &said)?
+        };
+        let content = self.ask_for_home(open, bid);
         if content.is_none() {
-            open.lock().stay = Stay::Not;
+            open.lock().bytes.give_up_bid();
         }
         content
     }
 
-    /// Whether this machine could be the home of a file, as far as it alone decides.
-    pub(super) fn may_be_home(&self, inner: &Inner, purpose: Purpose, caller: &Caller) -> bool {
-        // Whoever may act only for some could not tell what others have had written here.
-        self.has_passthrough()
-            && !self.is_silent(self.desk.me())
-            && self.desk.acts_for_any()
-            && !self.is_delicate(inner, purpose, caller)
+    /// What speaks for and against this machine as the home of a file, as far as it alone decides.
+    fn chance(&self, inner: &Inner, purpose: Purpose, caller: &Caller) -> Chance {
+        Chance {
+            writes: purpose.writes,
+            is_first: true,
+            is_able: self.has_passthrough()
+                && self.desk.acts_for_any()
+                && !self.is_delicate(inner, purpose, caller),
+            is_slow: self.is_silent(self.desk.me()),
+            is_contended: false,
+            worth_min: WORTH_MIN,
+        }
     }
 
-    /// The same for a new file, which is not waited for: if it is lost, then as a rule so is the file. Else what is
-    /// written here counts as written in a session that was lost.
+    /// The same for a new file, which is not waited for.
     pub(super) fn settle_new_home(
         &self,
         open: &Open,
         purpose: Purpose,
         caller: &Caller,
     ) -> Option<Content> {
-        {
+        let bid = {
             let mut inner = open.lock();
             let is_large = purpose.writes && self.habits.is_large_next(caller.pid);
-            if !is_large || !self.may_be_home(&inner, purpose, caller) {
-                return None;
+            let chance = self.chance(&inner, purpose, caller);
+            inner.bytes.bid_new(is_large, chance, &self.said(&open.file))?
+        };
+        match bid.kept_new(self.keep_live(&open.file, Some(Duration::ZERO)).ok()) {
+            Bidding::Won(content) => Some(content),
+            Bidding::Settle | Bidding::Lost { .. } => {
+                open.lock().bytes.give_up_bid();
+                None
             }
-            inner.stay = Stay::Asked;
         }
-        let content = self.keep_live(&open.file, Some(Duration::ZERO)).ok();
-        if content.is_none() {
-            open.lock().stay = Stay::Not;
-        }
-        content
     }
 
-    fn ask_for_home(&self, open: &Open) -> Option<Content> {
-        let losses = self.desk.losses();
+    fn ask_for_home(&self, open: &Open, mut bid: Bid) -> Option<Content> {
         let kept = self.keep_live(&open.file, Some(ASK_MAX));
-        // What can't be taken back has to be certain.
-        let settle = || self.desk.call_within(&Actor::ROOT, Call::Settle, Some(ASK_MAX));
-        let is_sure = kept.is_ok() && settle().is_ok() && self.desk.losses() == losses;
-        if is_sure {
-            return kept.ok();
+        let is_slow = kept == Err(Errno::TIMEDOUT);
+        let mut next = bid.kept(kept.ok(), is_slow);
+        if next == Bidding::Settle {
+            let settled = self.desk.call_within(&Actor::ROOT, Call::Settle, Some(ASK_MAX));
+            next = bid.settled(settled.is_ok(), &self.said(&open.file));
         }
-        if kept.is_ok() {
-            self.give_up_home(open);
+        match next {
+            Bidding::Won(content) => Some(content),
+            Bidding::Settle => None,
+            Bidding::Lost { is_kept, is_slow } => {
+                if is_kept {
+                    self.give_up_home(open);
+                }
+                if is_slow {
+                    self.note_silent(self.desk.me());
+                }
+                None
+            }
         }
-        if kept.is_ok() || kept == Err(Errno::TIMEDOUT) {
-            self.note_silent(self.desk.me());
-        }
-        None
     }
 
     /// It was not to be. If the group does not hear that, whoever asks here finds out.
     fn give_up_home(&self, open: &Open) {
         // Somebody may have told of other bytes meanwhile.
         _ = self.with_content(open, ASK_MAX, |inner, now| match now.is_live {
-            true if !self.is_anothers(now) => self.end_rumour(open, inner, now),
+            true if now.home == Some(self.desk.me()) => self.end_rumour(open, inner, now),
             _ => Ok(()),
         });
     }
@@ -166,24 +151,19 @@ impl Tree {
         content: Content,
         register: Register<'_>,
     ) -> Option<MutexGuard<'a, Inner>> {
-        let mut inner = open.lock();
-        let is_so = self.desk.holds(&open.file, false).as_ref() == Some(&content);
-        if is_so && inner.is_unused() && self.load_bytes(open, &mut inner, content.size).is_ok() {
-            // From here on it ends when nobody has the file open, whatever comes.
-            self.begin_home(&mut inner, content);
+        let (mut inner, said) = (open.lock(), self.said(&open.file));
+        let is_first = inner.handles.is_empty();
+        if inner.bytes.may_become_home(&content, is_first, &said)
+            && self.load_bytes(open, &mut inner, content.size).is_ok()
+        {
+            inner.bytes.become_home(content, &said);
             self.pass_through(open, &mut inner, true, register);
             return Some(inner);
         }
         drop(inner);
         self.give_up_home(open);
-        open.lock().stay = Stay::Not;
+        open.lock().bytes.give_up_bid();
         None
-    }
-
-    pub(super) fn begin_home(&self, inner: &mut Inner, content: Content) {
-        inner.stay = Stay::Home;
-        (inner.base, inner.origin) = (Some(content), None);
-        inner.reported = Some(self.desk.losses());
     }
 
     /// Tells the directory that bytes begin to change here without a word, and what it says of them then; for how
@@ -211,28 +191,34 @@ impl Tree {
     /// Nobody has a file open here any more: others may have its bytes. If they can't be told, this is tried again.
     pub(super) fn end_home(&self, open: &Open) {
         let ended = self.with_content(open, ASK_MAX, |inner, now| {
-            if !inner.is_left_home() {
-                return Ok(());
-            }
-            let told = match self.is_anothers(now) {
-                true => self.follow_others(open, inner, now),
-                false => self.leave_home(open, inner, now),
+            let (said, seen) = (self.said(&open.file), inner.seen()?);
+            let is_open = !inner.handles.is_empty();
+            let told = match inner.bytes.end(now, is_open, &said, seen) {
+                End::Nothing => return Ok(()),
+                End::Follow(follow) => self.follow(open, inner, follow),
+                End::Settle => self.settle(open, inner).map(drop),
+                End::Keep => self.tell_last(open, inner, now),
             };
-            if told.is_ok() {
-                (inner.stay, inner.registration) = (Stay::Not, None);
+            match told {
+                Ok(()) => {
+                    inner.bytes.leave();
+                    inner.registration = None;
+                }
+                Err(_) => inner.bytes.remain(),
             }
             told
         });
         if ended == Err(Errno::STALE) {
             // There is no such file any more.
             let mut inner = open.lock();
-            (inner.stay, inner.registration) = (Stay::Not, None);
+            inner.bytes.leave();
+            inner.registration = None;
         }
     }
 
     /// The machine stops. What can't be told is safe here, and told after the next start.
     pub(super) fn finish_home(&self, open: &Open) {
-        if open.lock().stay != Stay::Home || self.is_silent(self.desk.me()) {
+        if !open.lock().bytes.is_home() || self.is_silent(self.desk.me()) {
             return;
         }
         if self.tell_home(open, TELL_MAX) == Err(Errno::TIMEDOUT) {
@@ -242,25 +228,15 @@ impl Tree {
         }
     }
 
-    /// Tells all that there is to tell of bytes that change here no more.
-    fn leave_home(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
-        self.follow_directory(open, inner, (now, self.desk.losses()))?;
-        inner.stay = Stay::Not;
-        let told = self.tell_last(open, inner, now);
-        inner.stay = Stay::Home;
-        told
-    }
-
+    /// Tells that bytes that have been told of change here no more, and what others check them by.
     fn tell_last(&self, open: &Open, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
-        if inner.has_news() == Ok(false) {
-            let digest = inner.digest_of(now.size)?;
-            if digest.is_some() || now.size == 0 || now.size > Content::SMALL_MAX {
-                let over = (false, digest);
-                inner.base = Some(self.keep(&Actor::ROOT, &open.file, over, None)?);
-                return Ok(());
-            }
-            inner.must_tell();
+        let digest = inner.digest_of(now.size)?;
+        if digest.is_some() || now.size == 0 || now.size > Content::SMALL_MAX {
+            let kept = self.keep(&Actor::ROOT, &open.file, (false, digest), None)?;
+            inner.bytes.note_kept(kept);
+            return Ok(());
         }
+        inner.bytes.must_tell();
         self.settle(open, inner).map(drop)
     }
 
@@ -268,7 +244,7 @@ impl Tree {
     pub(super) fn tell_home(&self, open: &Open, most: Duration) -> Result<(), Errno> {
         let has_told = {
             let inner = open.lock();
-            inner.reported == Some(self.desk.losses()) && !inner.has_news()?
+            inner.bytes.reported() == Some(self.desk.losses()) && !inner.has_news()?
         };
         match has_told {
             true => Ok(()),
@@ -276,35 +252,22 @@ impl Tree {
         }
     }
 
-    /// What bytes that change here are to the directory, as found out when so many sessions were lost. If it has not heard what it was told, because that
-    /// was lost with a session, it has to be told again; if it says by now that they are another machine's, what is
-    /// here is nobody's, and is kept aside in the end.
-    pub(super) fn follow_directory(
+    /// What bytes that change here are to the directory, as found out when so many sessions were lost.
+    pub(super) fn follow_at_home(
         &self,
         open: &Open,
         inner: &mut Inner,
-        (now, losses): (&Content, u64),
+        now: &Content,
+        losses: u64,
     ) -> Result<(), Errno> {
-        if self.is_anothers(now) {
-            return Err(Errno::IO);
-        }
-        if inner.base.as_ref() != Some(now) {
-            inner.base = Some(now.clone());
-            inner.must_tell();
-        }
-        inner.reported = Some(losses);
-        if !now.is_live
+        let said = self.said(&open.file);
+        let is_rumoured = inner.bytes.follow_at_home(now, losses, &said);
+        if is_rumoured.map_err(errno::of_anothers)?
             && let Ok(content) = self.keep_live(&open.file, Some(Duration::ZERO))
         {
-            inner.base = Some(content);
+            inner.bytes.note_kept(content);
         }
         Ok(())
-    }
-
-    /// Whether somebody else has changed a content that was to be ours: they can't have heard of that, because it was
-    /// lost with a session.
-    fn is_anothers(&self, now: &Content) -> bool {
-        now.home.is_some_and(|home| home != self.desk.me())
     }
 
     /// Does something with the right to change a file's content, and its lock.
@@ -314,21 +277,10 @@ impl Tree {
         most: Duration,
         act: impl FnOnce(&mut Inner, &Content) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let start = Instant::now();
-        loop {
-            let hold = Call::Hold { file: open.file.clone(), writes: true };
-            self.desk.call_within(&Actor::ROOT, hold, Some(most)).map_err(errno::of_call)?;
-            let mut inner = open.lock();
-            if !self.is_yielding(&open.file)
-                && let Some(now) = self.desk.holds(&open.file, true)
-            {
-                return act(&mut inner, &now);
-            }
-            drop(inner);
-            if start.elapsed() > most {
-                return Err(Errno::TIMEDOUT);
-            }
-            thread::park_timeout(PAUSE);
+        let mut inner = self.ready_within(open, Need::Keep, most)?;
+        match self.desk.holds(&open.file, true) {
+            Some(now) => act(&mut inner, &now),
+            None => Err(Errno::AGAIN),
         }
     }
 
@@ -354,8 +306,8 @@ impl Tree {
             }
         };
         let kept = self.keep(&actor, &open.file, (false, digest), None)?;
-        if inner.base.as_ref() == Some(now) {
-            inner.base = Some(kept);
+        if inner.bytes.base() == Some(now) {
+            inner.bytes.note_kept(kept);
         }
         Ok(())
     }
@@ -389,7 +341,7 @@ impl Tree {
 
     fn do_here(&self, open: &Open, plea: IoRequest<'_>) -> Result<IoReply, Errno> {
         let mut inner = open.lock();
-        if inner.stay != Stay::Home {
+        if !inner.bytes.is_home() {
             return Ok(IoReply::Away);
         }
         if !(plea.is_awaited)() {

@@ -10,7 +10,7 @@ use crate::{
     front::{Attributes, Caller, Errno, Over},
 };
 
-use super::{Tree, name_of};
+use super::{Tree, lock, name_of};
 
 /// Whoever looks up a name that is replaced all the time tries as often as this.
 pub(super) const REPLACED_MAX: usize = 100;
@@ -61,7 +61,7 @@ impl Tree {
     /// The kernel forgets that it was told of an inode so many times.
     pub fn forget(&self, inode: u64, lookups: u64) {
         if self.inodes.forget(inode, lookups) && self.is_shared {
-            self.contended.remove(inode);
+            lock(&self.contended).remove(inode);
         }
     }
 

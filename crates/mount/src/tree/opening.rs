@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use base::FileId;
 use client::{Call, Modes, Reply};
-use directory::{Act, Actor, Birth, File as Record, record::Content};
+use content::Need;
+use directory::{Act, Actor, Birth, File as Record};
 
 use host::Io;
 
@@ -15,12 +16,10 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, Held, SUID, Seen},
-    home::Stay,
+    body::{Body, Held, SUID, look_at},
     name_of,
     names::REPLACED_MAX,
     opens::{Inner, Open},
-    shared::Need,
 };
 
 /// The lowest bit of a handle says whether it is for writing, the next whether it is a program that runs, the one
@@ -97,20 +96,18 @@ impl Tree {
     ) -> Result<Way, Errno> {
         // Nobody waits for others while the file is locked.
         let mut record = self.is_shared.then(|| self.record(&open.file)).transpose()?;
-        let is_rumour = |record: &Record| {
-            let Content { is_live, home, .. } = record.content;
-            is_live && home == Some(self.desk.me()) && open.lock().stay == Stay::Not
-        };
+        let said = self.said(&open.file);
+        let is_rumour = |record: &Record| open.lock().bytes.is_rumour(&record.content, &said);
         if record.as_deref().is_some_and(is_rumour) {
             // Of a life before this one.
-            self.look(&open.file, Some(open.inode))?;
+            self.look(&open.file, Some(open.inode), false)?;
             record = Some(self.record(&open.file)?);
         }
         // What others change may not be read up to an end that the kernel remembers. What was opened before goes on
         // as it does; the kernel bears both.
         let is_contended = self.has_direct.load(Ordering::Relaxed) && self.is_contended(open.inode);
         let content = record.as_ref().map(|record| record.content.clone()).unwrap_or_default();
-        let is_remote = self.must_be_here(&open.lock(), &content).is_err();
+        let is_remote = open.lock().bytes.must_be_done_elsewhere(&content, &said);
         let is_past_cache = is_contended || is_remote;
         let has_capability = is_past_cache && purpose.writes && self.has_capability(&open.file)?;
         {
@@ -124,7 +121,7 @@ impl Tree {
             return self.open_remote(open, handle, purpose, caller, register);
         }
         let settled = match &record {
-            Some(record) if !is_contended => self.settle_home(open, record, purpose, caller),
+            Some(record) => self.settle_home(open, record, is_contended, purpose, caller),
             _ => None,
         };
         let at_home = settled.and_then(|content| self.become_home(open, content, register));
@@ -212,13 +209,13 @@ impl Tree {
         let settled =
             self.is_shared.then(|| self.settle_new_home(&hold, purpose, caller)).flatten();
         let mut inner = hold.lock();
-        inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
-        inner.base = self.is_shared.then(|| record.content.clone());
+        let empty = Held::new(Vec::new(), &self.reservoir);
+        inner.bytes.begin(empty, self.is_shared.then(|| record.content.clone()));
         inner.writer = (caller.uid, caller.gid);
         inner.has_suid = record.access.mode & SUID != 0;
         self.inodes.learn(inode, &file, true);
         if let Some(content) = settled {
-            self.begin_home(&mut inner, content);
+            inner.bytes.become_home(content, &self.said(&file));
         }
         self.choose_new(&hold, &mut inner, purpose, caller, register);
         inner.handles.push(handle);
@@ -311,7 +308,7 @@ impl Tree {
         }
         // Where others have it too, what has no name can be told only while it is open.
         // That of a home is told as it ends.
-        let is_last = inner.handles.is_empty() && (!self.is_shared || inner.stay == Stay::Home);
+        let is_last = inner.handles.is_empty() && (!self.is_shared || inner.bytes.is_home());
         if is_writer && !is_last && !self.is_unlinked(&open) {
             // Whoever closes it last tries again, and says so if it can't be stored.
             let _ = self.settle(&open, &mut inner);
@@ -369,7 +366,7 @@ impl Tree {
     /// How the bytes of a file go as long as it is open.
     fn present_way(&self, open: &Open, inner: &Inner, is_contended: bool) -> Way {
         // Others have it written here, of which the kernel's cache hears nothing.
-        let is_direct = inner.is_direct || is_contended || inner.stay == Stay::Home;
+        let is_direct = inner.is_direct || is_contended || inner.bytes.is_home();
         let is_past_cache = is_direct || inner.registration.is_some();
         let keeps_pages = self.inodes.open(open.inode, is_past_cache);
         match &inner.registration {
@@ -393,17 +390,15 @@ impl Tree {
         inner.is_direct = false;
         let has_passthrough = self.has_passthrough() && !self.is_shared;
         // Where others have it too, its bytes are looked for when somebody wants them.
-        if !self.is_shared && matches!(inner.body, Body::Rest) {
+        if !self.is_shared && inner.bytes.body().is_at_rest() {
             let record = self.record(&open.file)?;
             inner.has_suid = record.access.mode & SUID != 0;
             let size = record.content.size;
             if let Some(file) = self.content.backing(open.inode).map_err(errno::of_host)? {
-                inner.body = Tree::file_body(file, size)?;
+                inner.bytes.load(Tree::file_body(file, size)?);
             } else if purpose.truncates {
-                inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
                 // The old bytes are still stored, and the directory still tells their size.
-                inner.is_dirty = size > 0;
-                inner.is_unreported = size > 0;
+                inner.bytes.empty(Held::new(Vec::new(), &self.reservoir), Some(size > 0));
             } else if size > self.settings.small_max as u64 {
                 self.load(open, inner)?;
             } else if purpose.writes && size > 0 && has_passthrough {
@@ -412,7 +407,7 @@ impl Tree {
             }
         }
         // Of a home it may be there: that nobody had the file open any more could not be told.
-        let may_pass = has_passthrough || inner.stay == Stay::Home;
+        let may_pass = has_passthrough || inner.bytes.is_home();
         if may_pass && inner.registration.is_none() && !self.is_delicate(inner, purpose, caller) {
             self.pass_through(open, inner, purpose.writes, register);
         }
@@ -430,7 +425,7 @@ impl Tree {
     ) {
         inner.creator = caller.pid;
         let is_large = match self.is_shared {
-            true => inner.stay == Stay::Home,
+            true => inner.bytes.is_home(),
             false => {
                 self.has_passthrough()
                     && purpose.writes
@@ -465,7 +460,7 @@ impl Tree {
             // What it writes goes through us then, and is refused in time.
             return;
         }
-        let Body::File { file, .. } = &inner.body else { return };
+        let Body::File { file, .. } = inner.bytes.body() else { return };
         match register(file) {
             Ok(registration) => inner.registration = Some(registration),
             Err(error) => {
@@ -480,10 +475,10 @@ impl Tree {
     /// What somebody wrote into a new file is closed: how large it became tells what comes next.
     fn learn_habit(&self, inner: &mut Inner) {
         let creator = std::mem::take(&mut inner.creator);
-        let size = match &inner.body {
+        let size = match inner.bytes.body() {
             _ if creator == 0 => return,
             Body::Rest | Body::Memory(_) => 0,
-            Body::File { file, .. } => Seen::of(file).map_or(0, |seen| seen.size),
+            Body::File { file, .. } => look_at(file).map_or(0, |seen| seen.size),
         };
         self.habits.note(creator, size);
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     ops::Deref,
     sync::{
         Arc, Mutex, MutexGuard,
@@ -10,15 +11,14 @@ use std::{
 };
 
 use base::FileId;
-use directory::record::Content;
+use content::Seen;
 use lease::{Field, Scope};
 
 use crate::front::{Errno, Registration};
 
 use super::{
     Tree,
-    body::{Body, Seen},
-    home::Stay,
+    body::{Body, Held, look_at},
     lock,
     opening::maps,
 };
@@ -37,15 +37,12 @@ pub(super) struct Open {
 
 /// What changes about it.
 pub(super) struct Inner {
-    pub(super) body: Body,
+    /// Its bytes, and all that decides about them.
+    pub(super) bytes: content::File<Held, Arc<File>>,
     /// Under which handles the kernel has it open. All these go the same way, where nobody else has the tree.
     pub(super) handles: Vec<u64>,
     /// There while the kernel uses the backing file by itself.
     pub(super) registration: Option<Registration>,
-    /// Whether the kernel uses the bytes by itself though others have the tree too.
-    pub(super) stay: Stay,
-    /// A content of which the home says that it does not change there, though the directory does.
-    pub(super) forsaken: Option<Content>,
     /// Its bytes go past the kernel's cache while it is open, and still through us.
     pub(super) is_direct: bool,
     /// The kernel does not take the privileges of what is written directly away: that is for us to do.
@@ -54,29 +51,12 @@ pub(super) struct Inner {
     pub(super) creator: u32,
     /// Who last opened it to write, or changed its size: user and group.
     pub(super) writer: (u32, u32),
-    /// What the directory says of the bytes that are at hand, or was last told. For a tree that others have too.
-    pub(super) base: Option<Content>,
-    /// And what it said before it was told, until it is certain that it has heard.
-    pub(super) origin: Option<Content>,
-    /// The place of what it was told.
-    pub(super) told: u64,
-    /// What was written could not be told and is kept aside; whoever syncs has to hear of it.
-    pub(super) has_lost: bool,
-    /// The bytes are in a file that came from another machine, and goes when this is closed.
-    pub(super) is_borrowed: bool,
     /// So many bytes it may come to take, as the client has said when so many sessions had been lost.
     pub(super) covered: (u64, u64),
     /// So many it took when the directory was last told.
     pub(super) told_bytes: u64,
     /// The kernel has written more by itself than its owner may have: whoever closes or syncs it has to hear of it.
     pub(super) is_over: bool,
-    /// Bytes in memory that are not stored.
-    pub(super) is_dirty: bool,
-    /// A size or a time that the directory was not told.
-    pub(super) is_unreported: bool,
-    /// How many sessions had been lost when the directory was last told. None if it was not told since
-    /// the file was at rest.
-    pub(super) reported: Option<u64>,
     /// It may run as its owner or group, which a write by others ends.
     pub(super) has_suid: bool,
     /// It is on the disk's list of what is being written.
@@ -112,48 +92,21 @@ impl Open {
 }
 
 impl Inner {
-    /// Whether the bytes of this content are at hand.
-    pub(super) fn has(&self, content: &Content) -> bool {
-        !matches!(self.body, Body::Rest) && self.base.as_ref() == Some(content)
-    }
-
-    /// Whether the home of this content has said for long that it is not what the directory says.
-    pub(super) fn has_given_up(&self, content: &Content) -> bool {
-        self.forsaken.as_ref() == Some(content)
-    }
-
-    /// Whether nobody has it open, or its bytes at hand.
-    pub(super) fn is_unused(&self) -> bool {
-        self.handles.is_empty() && matches!(self.body, Body::Rest)
-    }
-
     /// Whether nobody has it open any more, and the kernel used its bytes by itself.
     pub(super) fn is_left_home(&self) -> bool {
-        self.handles.is_empty() && self.stay == Stay::Home
+        self.handles.is_empty() && self.bytes.is_home()
     }
 
     /// Whether something was written that the directory was not told.
     pub(super) fn has_news(&self) -> Result<bool, Errno> {
-        match &self.body {
-            Body::Rest => Ok(false),
-            Body::Memory(_) => Ok(self.is_dirty || self.is_unreported),
-            Body::File { file, seen } => Seen::is_news(seen.as_ref(), file),
-        }
+        Ok(self.bytes.has_news(self.seen()?))
     }
 
-    /// What is at hand is of no use any more.
-    pub(super) fn forget_bytes(&mut self) {
-        self.body = Body::Rest;
-        (self.is_dirty, self.is_unreported, self.is_borrowed) = (false, false, false);
-        (self.reported, self.base, self.origin) = (None, None, None);
-    }
-
-    /// What the directory was told is lost.
-    pub(super) fn must_tell(&mut self) {
-        match &mut self.body {
-            Body::Rest => {}
-            Body::Memory(_) => (self.is_dirty, self.is_unreported) = (true, true),
-            Body::File { seen, .. } => *seen = None,
+    /// Its backing file as it is now, if it has one.
+    pub(super) fn seen(&self) -> Result<Option<Seen>, Errno> {
+        match self.bytes.body() {
+            Body::File { file, .. } => look_at(file).map(Some),
+            Body::Rest | Body::Memory(_) => Ok(None),
         }
     }
 }
@@ -184,26 +137,16 @@ impl Opens {
                 unlinked: AtomicU64::new(0),
                 has_pages: AtomicBool::new(false),
                 inner: Mutex::new(Inner {
-                    body: Body::Rest,
+                    bytes: content::File::default(),
                     handles: Vec::new(),
                     registration: None,
-                    stay: Stay::Not,
-                    forsaken: None,
                     is_direct: false,
                     has_capability: false,
                     creator: 0,
                     writer: (0, 0),
-                    base: None,
-                    origin: None,
-                    told: 0,
-                    is_borrowed: false,
                     covered: (0, 0),
                     told_bytes: 0,
                     is_over: false,
-                    has_lost: false,
-                    is_dirty: false,
-                    is_unreported: false,
-                    reported: None,
                     has_suid: false,
                     is_noted: false,
                     settles: 0,
@@ -316,7 +259,7 @@ impl Tree {
         if inner.handles.is_empty() && !inner.is_retained && !self.rest(open, &mut inner) {
             // This hold stays, until it can be stored.
             inner.is_retained = true;
-            if matches!(inner.body, Body::File { .. }) {
+            if inner.bytes.body().is_file() {
                 inner.is_counted = true;
                 self.opens.retained_files.fetch_add(1, Ordering::Relaxed);
             }
@@ -355,14 +298,14 @@ impl Tree {
 
     /// Stores what is not stored and tells the directory; whether nothing has to be kept.
     fn rest(&self, open: &Open, inner: &mut Inner) -> bool {
-        if inner.stay == Stay::Home {
+        if inner.bytes.is_home() {
             // Others believe that its bytes change here, and ask for them.
             return false;
         }
         let is_unlinked = self.is_unlinked(open);
         let mut is_told = true;
         if !is_unlinked && let Err(errno) = self.settle(open, inner) {
-            let is_in_file = matches!(inner.body, Body::File { .. });
+            let is_in_file = inner.bytes.body().is_file();
             let retained = self.opens.retained_files.load(Ordering::Relaxed);
             if !is_in_file || inner.is_retained || retained < RETAINED_FILES_MAX {
                 if !inner.is_retained {
@@ -376,13 +319,9 @@ impl Tree {
             // It stays on the disk's list of what is being written: the next life looks at it.
             is_told = false;
         }
-        inner.body = Body::Rest;
+        let reported = inner.bytes.rest();
         self.uncover(open, inner);
-        (inner.base, inner.origin, inner.is_borrowed) = (None, None, false);
         inner.registration = None;
-        inner.is_dirty = false;
-        inner.is_unreported = false;
-        let reported = inner.reported.take();
         if std::mem::take(&mut inner.is_noted) && is_told {
             self.written(open.inode, reported);
         }
@@ -407,9 +346,7 @@ impl Tree {
             return;
         }
         inner.age = 0;
-        if inner.origin.is_some() && self.desk.is_pushed(inner.told) {
-            inner.origin = None;
-        }
+        inner.bytes.confirm(&self.said(&open.file));
         if self.is_shared && inner.has_news() == Ok(true) {
             drop(inner);
             if self.regain(open).is_err() {
@@ -418,7 +355,7 @@ impl Tree {
             inner = open.lock();
         }
         if inner.is_retained && inner.handles.is_empty() {
-            if inner.stay == Stay::Home {
+            if inner.bytes.is_home() {
                 drop(inner);
                 self.end_home(open);
                 inner = open.lock();
@@ -442,7 +379,7 @@ impl Tree {
     /// have gone without saying so of each.
     pub(super) fn finish_open(&self, open: &Open) -> Result<(), Errno> {
         self.finish_home(open);
-        let is_home = open.lock().stay == Stay::Home;
+        let is_home = open.lock().bytes.is_home();
         if !is_home {
             self.regain(open)?;
         }
@@ -450,8 +387,8 @@ impl Tree {
         if is_home {
             inner.sync_file()?;
             // Programs that have it open may go on, so to others nothing ends. It stays on the disk's list.
-            inner.forget_bytes();
-            (inner.stay, inner.registration, inner.is_noted) = (Stay::Not, None, false);
+            inner.bytes.abandon();
+            (inner.registration, inner.is_noted) = (None, false);
         } else if !self.is_unlinked(open) {
             self.settle(open, &mut inner)?;
             inner.sync_file()?;

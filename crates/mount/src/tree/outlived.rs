@@ -7,10 +7,11 @@
 use std::{collections::BTreeMap, fs::File, path::PathBuf, sync::Mutex};
 
 use base::FileId;
+use content::{Seen, Stay};
 
 use crate::{errno, front::Errno};
 
-use super::{Tree, body::Seen, home::Stay, lock};
+use super::{Tree, body::look_at, lock};
 
 /// By number. At most as many as there were files open.
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl Tree {
     /// Programs of before may still write a file.
     pub(super) fn outlive(&self, inode: u64, file: &FileId) {
         let backing = self.content.backing(inode).ok().flatten();
-        let Some(seen) = backing.and_then(|backing| Seen::of(&backing).ok()) else { return };
+        let Some(seen) = backing.and_then(|backing| look_at(&backing).ok()) else { return };
         let here = Remains { seen, place: Place::Here(file.clone()) };
         let mut all = lock(&self.outlived.0);
         let known = all.entry(inode).or_insert_with(|| here.clone());
@@ -77,7 +78,7 @@ impl Tree {
             Place::Here(_) => self.content.backing(inode).ok()?,
             Place::Aside(path) => File::open(path).ok(),
         };
-        Seen::of(&file?).ok()
+        look_at(&file?).ok()
     }
 
     /// What is here of a file is from before its content changed elsewhere, and goes.
@@ -115,14 +116,14 @@ impl Tree {
             let now = self.present(inode, &known);
             let is_changed = now.is_some_and(|now| !known.seen.is_same_content(&now));
             let is_in_use =
-                || self.opens.get(inode).is_some_and(|open| open.lock().stay != Stay::Not);
+                || self.opens.get(inode).is_some_and(|open| open.lock().bytes.stay() != Stay::Not);
             match known.place {
                 Place::Here(_) if now.is_none() => {
                     lock(&self.outlived.0).remove(&inode);
                 }
                 Place::Here(file) if is_changed && !is_in_use() => {
                     // If it can't be told now, this is tried again.
-                    _ = self.look(&file, Some(inode));
+                    _ = self.look(&file, Some(inode), false);
                 }
                 Place::Aside(path) if is_changed => {
                     match self.content.keep_aside(inode, &path) {

@@ -9,6 +9,7 @@ use std::{
 
 use base::FileId;
 use client::{Call, Reply};
+use content::{Look as Found, Need};
 use directory::{Actor, record::Content};
 use host::Neighbours;
 
@@ -20,9 +21,7 @@ use crate::{
 use super::{
     Tree,
     body::{Body, Held},
-    home::Stay,
     opens::Inner,
-    shared::Need,
 };
 
 /// A file to be looked at.
@@ -31,6 +30,8 @@ pub(super) struct Look {
     /// Its number, if the kernel remembered it when there was something to look at. It may forget it before
     /// anybody looks.
     pub(super) inode: Option<u64>,
+    /// What the directory was told of it may be lost.
+    pub(super) is_lost: bool,
 }
 
 /// The most files that wait to be looked at. What does not fit is asked for again by whoever misses it.
@@ -41,9 +42,9 @@ impl Tree {
     pub(super) fn start_looking(tree: Weak<Tree>) -> std::io::Result<mpsc::SyncSender<Look>> {
         let (ask, asked) = mpsc::sync_channel::<Look>(LOOKS_MAX);
         thread::Builder::new().name("mount-looks".to_owned()).spawn(move || {
-            while let Ok(Look { file, inode }) = asked.recv() {
+            while let Ok(Look { file, inode, is_lost }) = asked.recv() {
                 let Some(tree) = tree.upgrade() else { return };
-                let looked = catch_unwind(AssertUnwindSafe(|| tree.look(&file, inode)));
+                let looked = catch_unwind(AssertUnwindSafe(|| tree.look(&file, inode, is_lost)));
                 if let Ok(Err(errno)) = looked {
                     eprintln!("croft: can't look at the bytes of {file} ({errno})");
                 }
@@ -53,7 +54,13 @@ impl Tree {
     }
 
     /// Tells the directory of the bytes that a file has here, if it says something else.
-    pub(super) fn look(&self, file: &FileId, inode: Option<u64>) -> Result<(), Errno> {
+    /// `is_lost` says that what it was told may be lost.
+    pub(super) fn look(
+        &self,
+        file: &FileId,
+        inode: Option<u64>,
+        is_lost: bool,
+    ) -> Result<(), Errno> {
         let hold = Call::Hold { file: file.clone(), writes: true };
         let inode = match self.ask(&Actor::ROOT, hold) {
             Ok(Reply::File(record)) => record.serial,
@@ -64,60 +71,48 @@ impl Tree {
         };
         let hold = self.hold_file(inode, file);
         let mut inner = self.ready(&hold, Need::Tell)?;
-        if inner.stay != Stay::Not {
-            // It is as the directory says, or about to be.
-            return Ok(());
+        let said = self.said(file);
+        let is_old = self.is_outlived(inode) && !self.was_written_past_us(inode);
+        match inner.bytes.look(&said, is_old) {
+            Found::Nothing => return Ok(()),
+            Found::Drop => return self.drop_old(inode),
+            Found::Aside => return self.keep_aside(inode),
+            Found::Compare => {}
         }
-        let Some(now) = inner.base.clone() else { return Ok(()) };
-        match now.home {
-            Some(home) if home != self.desk.me() => match inner.body {
-                Body::Rest if self.is_outlived(inode) && !self.was_written_past_us(inode) => {
-                    self.drop_old(inode)
-                }
-                Body::Rest => self.keep_aside(inode),
-                // Whoever has it open sees to it.
-                _ => Ok(()),
-            },
-            _ => {
-                let has_changed = self.was_written_past_us(inode);
-                if now.is_live || has_changed {
-                    self.outlive(inode, file);
-                }
-                self.find_news(inode, &mut inner, &now)?;
-                if has_changed {
-                    inner.must_tell();
-                }
-                if self.settle(&hold, &mut inner)? {
-                    // The kernel here has not heard of it either.
-                    self.tell_now(Change::Inode(inode));
-                } else if now.is_live || now.lacks_digest() {
-                    self.end_rumour(&hold, &mut inner, &now)?;
-                }
-                Ok(())
-            }
+        let Some(now) = inner.bytes.base().cloned() else { return Ok(()) };
+        let has_changed = self.was_written_past_us(inode);
+        if now.is_live || has_changed {
+            self.outlive(inode, file);
         }
+        let is_other = self.is_other(inode, &mut inner, &now)?;
+        // Of what is large nothing shows whether it is what was told before.
+        let is_large = now.size > Content::SMALL_MAX && inner.bytes.body().is_file();
+        inner.bytes.found(is_other || has_changed || is_lost && is_large);
+        if self.settle(&hold, &mut inner)? {
+            // The kernel here has not heard of it either.
+            self.tell_now(Change::Inode(inode));
+        } else if now.is_live || now.lacks_digest() {
+            self.end_rumour(&hold, &mut inner, &now)?;
+        }
+        Ok(())
     }
 
     /// Compares what is here of a file with what the directory says.
-    fn find_news(&self, inode: u64, inner: &mut Inner, now: &Content) -> Result<(), Errno> {
-        if matches!(inner.body, Body::Rest) {
+    fn is_other(&self, inode: u64, inner: &mut Inner, now: &Content) -> Result<bool, Errno> {
+        if inner.bytes.body().is_at_rest() {
             if let Some(file) = self.content.backing(inode).map_err(errno::of_host)? {
-                inner.body = Tree::file_body(file, now.size)?;
+                inner.bytes.load(Tree::file_body(file, now.size)?);
             } else if let Some(bytes) = self.content.get(inode).map_err(errno::of_host)? {
-                inner.body = Body::Memory(Held::new(bytes, &self.reservoir));
+                inner.bytes.load(Body::Memory(Held::new(bytes, &self.reservoir)));
             }
         }
-        let is_other = match &inner.body {
+        Ok(match inner.bytes.body() {
             Body::Rest => false,
             Body::File { .. } => now.digest.is_some(),
             // What was written while there was nobody else has no hash; that is told without another time.
             Body::Memory(held) if now.lacks_digest() => held.len() as u64 != now.size,
             Body::Memory(held) => now.digest != Some(Neighbours::digest(held.bytes())),
-        };
-        if is_other {
-            inner.must_tell();
-        }
-        Ok(())
+        })
     }
 
     /// Keeps what is here of a file that is another one by now, or none, for whoever wrote it.

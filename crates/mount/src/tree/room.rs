@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     Tree,
-    body::{Body, Reservoir, Seen},
+    body::{Body, Reservoir, look_at},
     opening::writes,
     opens::{Inner, Open},
 };
@@ -149,11 +149,11 @@ impl Tree {
         end: u64,
         len: u64,
     ) -> Result<(), Errno> {
-        let bytes = match &inner.body {
+        let bytes = match inner.bytes.body() {
             Body::Rest => return Ok(()),
             Body::Memory(held) => end.max(held.len() as u64),
             Body::File { file, .. } => {
-                let seen = Seen::of(file)?;
+                let seen = look_at(file)?;
                 // What has no holes does not grow where it is written anew.
                 let is_solid = end <= seen.size && seen.allocated() >= seen.size;
                 let growth = if is_solid { 0 } else { len.saturating_add(SLACK) };

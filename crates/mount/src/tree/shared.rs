@@ -6,72 +6,68 @@
 //! nothing of the file's content is given up.
 
 use std::{
+    fs::File,
     io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, MutexGuard, PoisonError, atomic::Ordering, mpsc},
     thread,
-    time::{Duration, Instant},
 };
 
-use base::FileId;
+use base::{Duration, FileId};
 use client::{Call, Reply, Wanted};
+use content::{Follow, Ledger, Need, Next, PATIENCE, Quest, Regain};
 use directory::{Actor, record::Content};
 use host::{IoReply, IoRequest, Memory};
-use lease::{Field, Scope};
+use lease::{Client, Field, Scope};
 
 use crate::{
     errno,
     front::{Change, Errno},
+    time,
 };
 
 use super::{
     Tree,
-    body::{Body, Held, Seen},
-    home::Stay,
+    body::{Body, Held, look_at},
     lock,
     opens::{Inner, Open},
     regain::Look,
 };
 
-/// Whoever loses to others what it has just been given tries again for so long.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Whoever gets bytes that are not what the directory says tries again for so long, and this often: their home
-/// looks meanwhile.
-const DOUBT: Duration = Duration::from_secs(10);
-const DOUBT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Whoever finds something being given up looks again after this.
-pub(super) const PAUSE: Duration = Duration::from_micros(200);
-
-/// What is needed of a content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
-    /// To look at the bytes.
-    Read,
-    /// To change some of them.
-    Write,
-    /// To put others in their place, whatever they were.
-    Replace,
-    /// To tell what is here, whatever there is elsewhere.
-    Tell,
+/// What the client says of a file, for those who decide about its bytes.
+pub(super) struct Said<'a> {
+    tree: &'a Tree,
+    file: &'a FileId,
 }
 
-impl Need {
-    fn writes(self) -> bool {
-        self != Need::Read
+impl Ledger for Said<'_> {
+    fn me(&self) -> Client {
+        self.tree.desk.me()
     }
 
-    /// Whether the bytes have to be at hand.
-    fn needs_bytes(self) -> bool {
-        matches!(self, Need::Read | Need::Write)
+    fn is_shared(&self) -> bool {
+        self.tree.is_shared
     }
-}
 
-/// Bytes that came from another machine.
-struct Fetched {
-    content: Content,
-    body: Body,
+    fn holds(&self, writes: bool) -> Option<Content> {
+        self.tree.desk.holds(self.file, writes)
+    }
+
+    fn is_yielding(&self) -> bool {
+        self.tree.is_yielding(self.file)
+    }
+
+    fn losses(&self) -> u64 {
+        self.tree.desk.losses()
+    }
+
+    fn place(&self) -> u64 {
+        self.tree.desk.place()
+    }
+
+    fn is_pushed(&self, place: u64) -> bool {
+        self.tree.desk.is_pushed(place)
+    }
 }
 
 /// What the client is told when others want something.
@@ -99,18 +95,22 @@ impl Memory for Kernel {
         let done = tree.serve(plea);
         if done == IoReply::Away {
             // The directory says otherwise.
-            self.look(vec![file]);
+            self.ask_to_look(file, false);
         }
         done
     }
 
     fn look(&self, files: Vec<FileId>) {
+        files.into_iter().for_each(|file| self.ask_to_look(file, true));
+    }
+}
+
+impl Kernel {
+    fn ask_to_look(&self, file: FileId, is_lost: bool) {
         let Some(tree) = self.tree.upgrade() else { return };
-        for file in files {
-            let inode = tree.inodes.find(&file);
-            // Whoever misses its bytes asks again.
-            _ = self.looks.try_send(Look { file, inode });
-        }
+        let inode = tree.inodes.find(&file);
+        // Whoever misses its bytes asks again.
+        _ = self.looks.try_send(Look { file, inode, is_lost });
     }
 }
 
@@ -297,114 +297,75 @@ impl Tree {
             }
             return Ok(inner);
         }
-        let start = Instant::now();
-        let mut fetched = None;
-        loop {
-            if let Some(inner) = self.try_ready(open, need, &mut fetched)? {
-                return Ok(inner);
-            }
-            if start.elapsed() > PATIENCE {
-                return Err(Errno::TIMEDOUT);
-            }
-            if self.is_yielding(&open.file) {
-                thread::park_timeout(PAUSE);
-                continue;
-            }
-            // First to look at it only: nobody has to wait until all of it is here.
-            if need.needs_bytes() {
-                let content = self.held(&open.file, false)?;
-                self.must_be_here(&open.lock(), &content)?;
-                if self.is_elsewhere(&content) && !open.lock().has(&content) {
-                    let may_doubt = start.elapsed() < DOUBT;
-                    fetched = self.fetch(open, &content, may_doubt)?.or(fetched);
-                }
-            }
-            if need.writes() {
-                self.held(&open.file, true)?;
-            }
-        }
+        self.ready_within(open, need, PATIENCE)
     }
 
-    /// Locks an open file with its bytes at hand, if the content is held now and needs not be fetched.
-    fn try_ready<'a>(
+    /// The same of a tree that others have too, and for how long to try.
+    pub(super) fn ready_within<'a>(
         &self,
         open: &'a Open,
         need: Need,
-        fetched: &mut Option<Fetched>,
-    ) -> Result<Option<MutexGuard<'a, Inner>>, Errno> {
-        let mut inner = open.lock();
-        if inner.stay == Stay::Home {
-            return Ok(Some(inner));
-        }
-        if self.is_yielding(&open.file) {
-            return Ok(None);
-        }
-        let Some(content) = self.desk.holds(&open.file, need.writes()) else { return Ok(None) };
-        if need != Need::Tell {
-            self.must_be_here(&inner, &content)?;
-        }
-        self.follow_others(open, &mut inner, &content)?;
-        if !matches!(inner.body, Body::Rest) || !need.needs_bytes() {
-            inner.base = Some(content);
-            return Ok(Some(inner));
-        }
-        if !self.is_elsewhere(&content) {
-            self.load_bytes(open, &mut inner, content.size)?;
-            inner.base = Some(content);
-            return Ok(Some(inner));
-        }
-        match fetched.take_if(|fetched| fetched.content == content) {
-            Some(Fetched { body, .. }) => {
-                self.drop_old(open.inode)?;
-                inner.is_borrowed = matches!(body, Body::File { .. });
-                inner.body = body;
-                inner.base = Some(content);
-                Ok(Some(inner))
+        most: Duration,
+    ) -> Result<MutexGuard<'a, Inner>, Errno> {
+        let mut quest = Quest::within(need, time::now(), most);
+        loop {
+            let (mut inner, said) = (open.lock(), self.said(&open.file));
+            let seen = inner.seen()?;
+            match quest.next(time::now(), &mut inner.bytes, &said, seen) {
+                Next::Go => return Ok(inner),
+                Next::Aside => self.follow(open, &mut inner, Follow::Aside)?,
+                Next::Load(content) => {
+                    self.load_bytes(open, &mut inner, content.size)?;
+                    inner.bytes.note_loaded(content, false);
+                }
+                Next::Take => {
+                    self.drop_old(open.inode)?;
+                    quest.take(&mut inner.bytes);
+                }
+                Next::Hold { writes } => {
+                    drop(inner);
+                    let within = (most != PATIENCE).then_some(most);
+                    quest.held(self.held_within(&open.file, writes, within)?);
+                }
+                Next::Fetch(content) => {
+                    drop(inner);
+                    self.fetch(open, &mut quest, content)?;
+                }
+                Next::Visit => return Err(Errno::REMOTE),
+                Next::Wait(at) => {
+                    drop(inner);
+                    time::wait_until(at);
+                }
+                Next::TimedOut => return Err(Errno::TIMEDOUT),
             }
-            None => Ok(None),
         }
     }
 
-    /// What is used where it is can't be used here.
-    pub(super) fn must_be_here(&self, inner: &Inner, content: &Content) -> Result<(), Errno> {
-        let is_remote = self.home_elsewhere(content).is_some()
-            && inner.stay != Stay::Home
-            && !inner.has_given_up(content);
-        if is_remote { Err(Errno::REMOTE) } else { Ok(()) }
+    /// What the client says of a file, for those who decide about its bytes.
+    pub(super) fn said<'a>(&'a self, file: &'a FileId) -> Said<'a> {
+        Said { tree: self, file }
     }
 
-    /// What is at hand goes if others have changed the content since. If it had changed here too, and the
-    /// directory never heard of that, it is kept aside.
-    pub(super) fn follow_others(
+    /// What is at hand is kept aside, if others have changed the content since and the directory never heard of it.
+    pub(super) fn follow(
         &self,
         open: &Open,
         inner: &mut Inner,
-        now: &Content,
+        follow: Follow,
     ) -> Result<(), Errno> {
-        if matches!(inner.body, Body::Rest) || inner.base.as_ref() == Some(now) {
-            return Ok(());
-        }
-        let is_doubtful = inner.origin.is_some() && !self.desk.is_pushed(inner.told);
-        if inner.has_news()? || is_doubtful {
-            let is_as_before = inner.origin.as_ref().or(inner.base.as_ref()) == Some(now);
-            if is_as_before || now.home == Some(self.desk.me()) {
-                // Nobody else has changed it: what was told is lost, and is told again.
-                inner.base = Some(now.clone());
-                inner.must_tell();
-                return Ok(());
-            }
+        if follow == Follow::Aside {
             self.rescue(open, inner)?;
+            inner.bytes.forget();
         }
-        inner.forget_bytes();
         Ok(())
     }
 
     /// Keeps what was written here and can't be told any more, for whoever wrote it.
     fn rescue(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        let kept = match &inner.body {
+        let kept = match inner.bytes.body() {
             Body::Rest => return Ok(()),
             Body::Memory(held) => self.content.rescue(open.inode, &mut held.bytes()),
-            Body::File { file, .. } if inner.is_borrowed => file
+            Body::File { file, .. } if inner.bytes.is_borrowed() => file
                 .try_clone()
                 .map_err(host::Failure::of("can't read", "a backing file"))
                 .and_then(|mut file| {
@@ -421,7 +382,7 @@ impl Tree {
         let inode = open.inode;
         match kept {
             Ok(path) => {
-                inner.has_lost = true;
+                inner.bytes.note_loss();
                 eprintln!(
                     "croft: another machine has changed inode {inode} before what was written here could be told; \
                      that is in {}",
@@ -438,33 +399,40 @@ impl Tree {
 
     /// The content of a file, held for reading, or for changing it.
     pub(super) fn held(&self, file: &FileId, writes: bool) -> Result<Content, Errno> {
-        let file = file.clone();
-        match self.ask(&Actor::ROOT, Call::Hold { file, writes })? {
+        self.held_within(file, writes, None)
+    }
+
+    fn held_within(
+        &self,
+        file: &FileId,
+        writes: bool,
+        most: Option<Duration>,
+    ) -> Result<Content, Errno> {
+        let hold = Call::Hold { file: file.clone(), writes };
+        match self.desk.call_within(&Actor::ROOT, hold, most).map_err(errno::of_call)? {
             Reply::File(record) => Ok(record.content.clone()),
             _ => Err(Errno::IO),
         }
     }
 
     /// Whether the bytes of a content are on another machine.
-    pub(super) fn is_elsewhere(&self, content: &Content) -> bool {
-        self.is_shared
-            && content.size > 0
-            && content.home.is_some_and(|home| home != self.desk.me())
+    pub(super) fn is_elsewhere(&self, file: &FileId, content: &Content) -> bool {
+        content::is_elsewhere(content, &self.said(file))
     }
 
-    /// Gets the bytes of a content from the machine that has them.
-    /// Nothing, if it was changed meanwhile, or may be: those that came are others than the directory says.
+    /// Gets the bytes of a content from the machine that has them. If it was changed meanwhile, or may be, or those
+    /// that came are others than the directory says, that is tried again.
     fn fetch(
         &self,
         open: &Open,
-        content: &Content,
-        may_doubt: bool,
-    ) -> Result<Option<Fetched>, Errno> {
+        quest: &mut Quest<Held, Arc<File>>,
+        content: Content,
+    ) -> Result<(), Errno> {
         let which = (open.inode, &open.file);
         let size = usize::try_from(content.size).unwrap_or(usize::MAX);
         let fetched = if size <= self.settings.small_max {
             let mut bytes = Vec::with_capacity(size);
-            let fetched = self.neighbours.fetch(which, content, |piece| {
+            let fetched = self.neighbours.fetch(which, &content, |piece| {
                 bytes.extend_from_slice(piece);
                 Ok(())
             });
@@ -472,20 +440,26 @@ impl Tree {
         } else {
             self.must_have_room(content.size)?;
             let mut file = self.content.scratch().map_err(errno::of_host)?;
-            let fetched = self.neighbours.fetch(which, content, |piece| {
+            let fetched = self.neighbours.fetch(which, &content, |piece| {
                 file.write_all(piece).map_err(host::Failure::of("can't write", "fetched bytes"))
             });
-            let seen = Some(Seen::of(&file)?);
+            let seen = Some(look_at(&file)?);
             fetched.map(|()| Body::File { file: Arc::new(file), seen })
         };
-        match fetched {
-            Ok(body) => Ok(Some(Fetched { content: content.clone(), body })),
-            Err(_) if self.desk.holds(&open.file, false).as_ref() != Some(content) => Ok(None),
-            Err(host::Failure::Unlike { .. }) if may_doubt => {
-                thread::park_timeout(DOUBT_PAUSE);
-                Ok(None)
+        let failure = match fetched {
+            Ok(body) => {
+                quest.fetched(content, body);
+                return Ok(());
             }
-            Err(failure) => {
+            Err(failure) => failure,
+        };
+        let is_unlike = matches!(failure, host::Failure::Unlike { .. });
+        match quest.missed(time::now(), &content, &self.said(&open.file), is_unlike) {
+            Some(again) => {
+                time::wait_until(again);
+                Ok(())
+            }
+            None => {
                 eprintln!("croft: can't fetch the bytes of inode {}: {failure}", open.inode);
                 Err(errno::of_host(failure))
             }
@@ -494,12 +468,12 @@ impl Tree {
 
     /// Makes bytes that came from another machine our own, before they change.
     pub(super) fn adopt(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        let Body::File { file: fetched, .. } = &inner.body else { return Ok(()) };
-        if !inner.is_borrowed {
+        let Body::File { file: fetched, .. } = inner.bytes.body() else { return Ok(()) };
+        if !inner.bytes.is_borrowed() {
             return Ok(());
         }
         let fetched = Arc::clone(fetched);
-        let seen = Seen::of(&fetched)?;
+        let seen = look_at(&fetched)?;
         let size = seen.size;
         self.must_have_room(size)?;
         self.cover(open, inner, seen.allocated())?;
@@ -518,18 +492,15 @@ impl Tree {
                 return Err(Errno::IO);
             }
         }
-        inner.body = Body::File { file: Arc::new(file), seen: None };
-        inner.is_borrowed = false;
+        inner.bytes.adopt(Arc::new(file));
         Ok(())
     }
 
     /// Where other bytes come in place of those that were, these need not be known.
     pub(super) fn take_place(&self, open: &Open, inner: &mut Inner) -> Result<(), Errno> {
-        if self.is_shared && matches!(inner.body, Body::Rest) {
+        if self.is_shared && inner.bytes.body().is_at_rest() {
             self.spare_outlived(open.inode)?;
-            let had_bytes = inner.base.as_ref().is_some_and(|base| base.size > 0);
-            inner.body = Body::Memory(Held::new(Vec::new(), &self.reservoir));
-            (inner.is_dirty, inner.is_unreported) = (had_bytes, had_bytes);
+            inner.bytes.empty(Held::new(Vec::new(), &self.reservoir), None);
         }
         Ok(())
     }
@@ -537,12 +508,14 @@ impl Tree {
     /// What was written and could not be told, because the session was lost meanwhile, is told now, or kept
     /// aside if others were faster.
     pub(super) fn regain(&self, open: &Open) -> Result<(), Errno> {
-        if open.lock().stay == Stay::Home {
-            return self.tell_home(open, PATIENCE);
-        }
-        let is_well = || self.desk.holds(&open.file, true).is_some();
-        if !self.is_shared || !open.lock().has_news()? || is_well() {
-            return Ok(());
+        let regain = {
+            let inner = open.lock();
+            inner.bytes.regain(&self.said(&open.file), inner.seen()?)
+        };
+        match regain {
+            Regain::Nothing => return Ok(()),
+            Regain::Home => return self.tell_home(open, PATIENCE),
+            Regain::Tell => {}
         }
         match self.ready(open, Need::Tell) {
             // There is no such file any more, and nobody could ask for its bytes.
@@ -551,7 +524,7 @@ impl Tree {
                 if self.desk.losses() > 0 {
                     self.rescue(open, &mut inner)?;
                 }
-                inner.forget_bytes();
+                inner.bytes.forget();
                 Ok(())
             }
             result => result.map(drop),
