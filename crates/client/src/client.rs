@@ -42,6 +42,9 @@ pub struct Client {
     /// What is wanted back, and is kept until whoever keeps bytes has said what became of them. At most as
     /// many as there may be leases.
     pub(crate) recalled: BTreeMap<Wanted, Recall>,
+    /// Those of them of which whoever keeps bytes has not heard yet, because nothing can be told before the session
+    /// is renewed.
+    pub(crate) untold: Vec<Wanted>,
     /// Leases on files that are no more, to be given back together. At most [`LITTER_MAX`].
     pub(crate) litter: Vec<(Scope, Kind)>,
     pub(crate) litter_at: Option<Instant>,
@@ -229,6 +232,7 @@ impl Client {
             queue: Queue::new(),
             returning: Vec::new(),
             recalled: BTreeMap::new(),
+            untold: Vec::new(),
             litter: Vec::new(),
             litter_at: None,
             renew_at: None,

@@ -48,7 +48,7 @@ impl Client {
             }
         }
         if let Down::Recall(recalls) = &mut lease.body {
-            self.keep_back(recalls, out);
+            self.keep_back(recalls);
         }
         let mut wanted = Vec::new();
         self.holder.step(now, Lease::Heard(lease), &mut wanted);
@@ -70,11 +70,25 @@ impl Client {
             self.renew_at = None;
             self.retry(now, |waits| *waits == Waits::Session, out);
         }
+        self.tell_recalled(now, out);
+    }
+
+    /// Whoever keeps bytes hears what is wanted back, once they can tell of them: a session that was not renewed for a
+    /// while is renewed first. Else they would give up untold what they have written.
+    fn tell_recalled(&mut self, now: Instant, out: &mut Vec<Output>) {
+        if self.untold.is_empty() {
+            return;
+        }
+        if self.holder.is_current(now) {
+            out.extend(self.untold.drain(..).map(Output::Recalled));
+        } else if self.renew_at.is_none() {
+            self.renew(now);
+        }
     }
 
     /// Keeps recalls from being heard until whoever keeps bytes has told of them. To the group it is as if
     /// they took longer.
-    fn keep_back(&mut self, recalls: &mut Vec<Recall>, out: &mut Vec<Output>) {
+    fn keep_back(&mut self, recalls: &mut Vec<Recall>) {
         // Everything that it takes to say that a content has changed: whoever gives up one of them first might wait
         // for it while others wait for the rest.
         let fields = [Field::Access, Field::Times, Field::Content, Field::Whole, Field::Tree];
@@ -87,7 +101,7 @@ impl Client {
             if self.recalled.len() < self.settings.budget || self.recalled.contains_key(&wanted) {
                 // The later number counts.
                 if self.recalled.insert(wanted.clone(), recall).is_none() {
-                    out.push(Output::Recalled(wanted));
+                    self.untold.push(wanted);
                 }
             }
         }

@@ -283,6 +283,7 @@ impl Client {
         self.questions.lose();
         self.returning.clear();
         self.recalled.clear();
+        self.untold.clear();
         self.litter.clear();
         self.late.clear();
         self.strides.clear();

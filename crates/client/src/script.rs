@@ -415,6 +415,8 @@ impl<F: Fn(Settings) -> Settings> World<F> {
                 Output::Return { call, result } => self.on_return(letter, call, result),
                 Output::Forget { part, .. } => self.note(&format!("{letter} forgets {part}")),
                 Output::Recalled(wanted) => {
+                    let until = self.user(letter).client.relied_until();
+                    assert!(until > self.now, "{letter} is asked for what it could not tell");
                     self.note(&format!("{letter} is asked for {}", wanted.part));
                     self.user(letter).wanted.push(wanted);
                 }

@@ -317,6 +317,24 @@ fn who_remembers_late_times_is_told_when_they_are_known() {
 }
 
 #[test]
+fn who_has_been_quiet_for_long_renews_its_session_before_it_is_asked_for_what_it_could_tell() {
+    check_with(
+        |settings| Settings { has_memory: true, ..settings },
+        "0 A makes a
+         0 A creates a/f
+         10 A syncs
+         19950 B makes b
+         19950 A yields",
+        "10 A syncs: done
+         19950 A is asked for root:access
+         19950 B waits
+         19950 A forgets root:access
+         19950 A forgets root:/b
+         20950 A is asked for root:times",
+    );
+}
+
+#[test]
 fn nobody_is_told_late_times_whose_session_has_ended() {
     check(
         &format!(
