@@ -34,9 +34,10 @@ pub(super) struct CatchingUp {
     /// The height that somebody has gone beyond, if all that is missing here may still be a vote on its way: once
     /// it is decided there is nothing to ask.
     awaited: Option<u64>,
-    /// Whether somebody has decided what comes next on top of something else than is here. Then a state is asked for
-    /// once: if those who sit here have gone on from there, it can't follow them in another way.
-    is_parted: bool,
+    /// How many more are asked for a state, because somebody has decided what comes next on top of something else than
+    /// is here: if those who sit here have gone on from there, it can't follow them in another way. Each is asked once,
+    /// and as often as somebody says so again.
+    parted: usize,
     /// Whom to ask next.
     turn: usize,
     /// What each member offers: those that are known, and those that are proven.
@@ -153,7 +154,8 @@ impl<N: Notary> Replica<N> {
     /// How far it is.
     fn behind(&mut self) -> Message {
         let (height, epoch) = (self.tip.height, self.tip.epoch);
-        let is_parted = std::mem::take(&mut self.catching_up.is_parted);
+        let is_parted = self.catching_up.parted > 0;
+        self.catching_up.parted = self.catching_up.parted.saturating_sub(1);
         Message::Behind { height, epoch: if is_parted { epoch.max(height + 2) } else { epoch } }
     }
 
@@ -232,8 +234,9 @@ impl<N: Notary> Replica<N> {
             {
                 // It may be true all the same: who has left is told so that it is to sit here again. And whoever was
                 // alone here once may have decided different things for different newcomers.
-                self.catching_up.is_parted |=
-                    decision.height == self.tip.height + 1 && !decision.batch.is_after(&self.tip);
+                if decision.height == self.tip.height + 1 && !decision.batch.is_after(&self.tip) {
+                    self.catching_up.parted = self.whom().len();
+                }
                 self.ask(now, from, out);
                 break;
             }
@@ -249,7 +252,7 @@ impl<N: Notary> Replica<N> {
         }
         if self.tip.height > height {
             self.catching_up.offers.clear();
-            (self.catching_up.fetch, self.catching_up.is_parted) = (None, false);
+            (self.catching_up.fetch, self.catching_up.parted) = (None, 0);
             self.catching_up.again_at = Some(now + self.settings.repeat);
             let message = self.behind();
             out.push(Output::Send { to: from, message });
