@@ -252,11 +252,13 @@ impl Neighbours {
             let is_other = |key: &&PublicKey| known.machines.values().any(|one| one.key == **key);
             let others: Vec<_> = known.members.iter().filter(is_other).copied().collect();
             let members = (known.members.len(), others);
-            (known.network.upgrade(), known.desk.upgrade(), known.group()?, members)
+            (known.network.upgrade(), known.desk.upgrade(), known.group(), members)
         };
         let enough = members.saturating_sub(1) / 3 + 1;
+        // A machine that listens to nobody has nobody to ask, and only what is here.
         let ask = |member: &PublicKey| -> Result<Answer, Failure> {
             let network = network.as_ref().ok_or(Failure::Stopped)?;
+            let group = *group.as_ref().map_err(|_| Failure::Stopped)?;
             let answer =
                 network.ask(member, wire::encode(&Query::Find { group, serial }), PATIENCE / 4)?;
             Ok(wire::decode(&answer)?)
