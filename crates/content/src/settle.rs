@@ -51,7 +51,7 @@ impl<M, F> File<M, F> {
             };
         }
         if ledger.is_shared() {
-            if self.has_news(seen) && ledger.holds(true).is_none() {
+            if self.has_news(seen) && !self.may_tell(ledger) {
                 return Settle::Regain;
             }
         } else if self.reported.is_some_and(|losses| losses != ledger.losses()) {
@@ -64,6 +64,12 @@ impl<M, F> File<M, F> {
             }
         }
         self.settle_now(ledger, seen)
+    }
+
+    /// Whether the directory may be told of what was written: with the right to, and if it still says what it did when
+    /// that was written. After a lost session it may say something else by the time that the right is had again.
+    fn may_tell(&self, ledger: &impl Ledger) -> bool {
+        ledger.holds(true).is_some_and(|now| self.base.as_ref().is_none_or(|base| *base == now))
     }
 
     /// The same, once it is known that the directory may be told.
@@ -114,7 +120,7 @@ impl<M, F> File<M, F> {
         if self.stay == Stay::Home {
             return Regain::Home;
         }
-        let is_well = || !self.has_news(seen) || ledger.holds(true).is_some();
+        let is_well = || !self.has_news(seen) || self.may_tell(ledger);
         if !ledger.is_shared() || is_well() { Regain::Nothing } else { Regain::Tell }
     }
 }
