@@ -344,7 +344,8 @@ fn a_mount_knows_when_somebody_else_has_unmounted_it() {
 #[test]
 fn a_dead_mount_of_ours_gives_way_and_one_of_others_does_not() {
     use rustix::mount::{MountFlags, UnmountFlags};
-    let kinds = [("croft:1f", "fuse", true), ("", "fuse.croft", true), ("other", "fuse", false)];
+    let kinds =
+        [("croft:1f", "fuse", true), ("other", "fuse.croft", true), ("other", "fuse", false)];
     for (source, kind, gives_way) in kinds {
         let Some(mut world) = World::new(Options::default()) else { return };
         world.mount.take().unwrap().unmount().unwrap();
