@@ -51,7 +51,7 @@ pub struct Bid {
 pub enum Bidding {
     /// What can't be taken back has to be certain: everything that was done is to be pushed.
     Settle,
-    /// The group has decided, and this is what it says of them: [`File::becomes_home`].
+    /// The group has decided, and this is what it says of them: [`File::become_home`].
     Won(Content),
     /// It is not to be: [`File::give_up_bid`].
     Lost {
