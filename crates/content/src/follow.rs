@@ -38,8 +38,9 @@ impl<M, F> File<M, F> {
         Follow::Forgotten
     }
 
-    /// What the directory says of bytes that change here, as found out when so many sessions were lost. If it has not heard what it was told, because that was lost
-    /// with a session, it has to be told again. Whether it has to hear as well that they change here.
+    /// What the directory says of bytes that change here, as found out when so many sessions were lost. If it has not
+    /// heard what it was told, because that was lost with a session, it has to be told again. Whether it has to hear
+    /// as well that they change here.
     pub fn follow_at_home(
         &mut self,
         now: &Content,
